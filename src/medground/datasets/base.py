@@ -1,0 +1,114 @@
+"""What a dataset is: an ordered list of cases, each one image with its truth.
+
+A dataset reads tables and never opens an image. Its constructor takes typed keywords (``root`` first), which the
+registry checks; ``cases()`` is cheap enough to be called by every command.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+from medground.imaging.regions import Region
+
+
+@dataclass(frozen=True)
+class Case:
+    """One image with its truth.
+
+    Attributes:
+        case_id: stable and unique within the dataset.
+        image: the file to decode; it may turn out to be unreadable, never to be outside the dataset's roots.
+        patient_id: who was imaged; intervals are clustered by it. None: unknown, the case is its own cluster.
+        view: projection as the publisher writes it, usually ``PA``, ``AP`` or ``LATERAL``. None: unknown.
+        labels: finding -> present (True), absent (False) or not annotated (None). A finding that is missing
+            from the mapping is not annotated.
+        regions: finding -> where it is, for the findings that are localised in this case.
+        notes: what was mended while reading this case (clipped boxes, merged readers), for the report.
+    """
+
+    case_id: str
+    image: Path
+    patient_id: str | None = None
+    view: str | None = None
+    labels: Mapping[str, bool | None] = field(default_factory=dict)
+    regions: Mapping[str, Region] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class DatasetInfo:
+    """Facts about a dataset that need no folder: shown by ``medground describe``.
+
+    Attributes:
+        title: the name in the literature.
+        findings: the classes in the paper's order.
+        licence: terms of use in one sentence.
+        redistributable: whether a report may show its pictures without being asked.
+        citation: how to cite it.
+        obtain: where it is obtained, and under which conditions.
+        layout: the files that are looked for, one a line, relative to the root.
+        pixels_from: the collection whose pictures these are (``nih_chestxray14`` for RSNA, SIIM and ChestX-Det);
+            patients are counted twice when two datasets with the same source are pooled.
+        published_counts: name of a count -> published value, shown by ``validate`` beside the found one.
+        aliases: other spelling of a finding -> its name in ``findings``.
+    """
+
+    title: str
+    findings: tuple[str, ...]
+    licence: str
+    redistributable: bool
+    citation: str
+    obtain: str
+    layout: tuple[str, ...] = ()
+    pixels_from: str | None = None
+    published_counts: Mapping[str, int] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict)
+
+
+@runtime_checkable
+class Dataset(Protocol):
+    """The contract of a dataset; see ``docs/adding.md`` for a complete example."""
+
+    name: ClassVar[str]
+    info: ClassVar[DatasetInfo]
+
+    @property
+    def findings(self) -> Sequence[str]:
+        """The ordered classes that are evaluated."""
+
+    def cases(self) -> Sequence[Case]:
+        """Every case, in a stable order. Reads tables, opens no image.
+
+        Raises:
+            DatasetError: the folder or a table is not as expected.
+        """
+
+    def fingerprint(self) -> str:
+        """A hash of what ``cases()`` returns; part of every chunk's name."""
+
+
+def fingerprint_of(*parts: Any) -> str:
+    """Return a short hash (16 hex digits) of JSON-like ``parts``; dataclasses and paths are written out by ``repr``."""
+    text = json.dumps(parts, sort_keys=True, default=repr, ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def fingerprint_cases(cases: Sequence[Case], root: Path) -> str:
+    """Return a hash of cases that does not depend on where the dataset's folder lies."""
+    rows = [
+        (
+            c.case_id,
+            str(c.image.relative_to(root)) if c.image.is_relative_to(root) else c.image.name,
+            c.patient_id,
+            c.view,
+            sorted(c.labels.items()),
+            sorted((name, region.fingerprint()) for name, region in c.regions.items()),
+        )
+        for c in cases
+    ]
+    return fingerprint_of(rows)

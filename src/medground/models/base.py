@@ -1,0 +1,176 @@
+"""What a model can do: the capabilities that benchmarks ask for.
+
+A model is a class in a file of its own with a ``name``, an ``info`` card and one or more of the capabilities below.
+Its constructor takes typed keywords, which the registry checks against the run file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from medground.imaging.geometry import Geometry
+from medground.imaging.reading import Radiograph
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """Facts about a model that need no weights: shown by ``medground describe``.
+
+    Attributes:
+        title: the name in the literature.
+        kind: ``zero-shot``, ``supervised`` (trained with labels or boxes of the task) or ``baseline``.
+        licence: terms of code and weights in one sentence.
+        citation: how to cite it.
+        obtain: the files it needs, and where they come from.
+        seen: dataset name -> what of it the model has seen in training (``images``, ``labels``, ``boxes`` or
+            ``patients``); marked in every table.
+        unverified: why results must not be read as the published model's, where that is so.
+        query_dependent: whether one finding's score depends on the other findings of the same call.
+    """
+
+    title: str
+    kind: Literal["zero-shot", "supervised", "baseline"] = "zero-shot"
+    licence: str = ""
+    citation: str = ""
+    obtain: str = ""
+    seen: Mapping[str, str] = field(default_factory=dict)
+    unverified: str | None = None
+    query_dependent: bool = False
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a grounder says about N images and C findings, in the order asked.
+
+    Attributes:
+        scores: ``(N, C)`` float on the model's own scale.
+        probabilities: ``(N, C)`` float in [0, 1].
+        saliency: ``(N, C, h, w)`` float32 on the model's own grid, before any normalising; NaN marks an invalid
+            map (a map that is missing is all NaN). None: the model gives no maps.
+        geometry: one an image: how the grid's frame lies on the picture's pixels.
+        absent: reasons for maps or scores that are missing, by (image index, finding index).
+    """
+
+    scores: NDArray[np.floating[Any]]
+    probabilities: NDArray[np.floating[Any]]
+    saliency: NDArray[np.float32] | None
+    geometry: Sequence[Geometry]
+    absent: Mapping[tuple[int, int], str] = field(default_factory=dict)
+
+
+class Model(Protocol):
+    """What every model carries."""
+
+    name: ClassVar[str]
+    info: ClassVar[ModelInfo]
+
+    def fingerprint(self) -> str:
+        """A hash over weights, prompts, preprocessing and dtype; part of every chunk's name."""
+
+
+@runtime_checkable
+class Grounder(Protocol):
+    """Scores findings and says where they are."""
+
+    name: ClassVar[str]
+    info: ClassVar[ModelInfo]
+
+    def predict(self, images: Sequence[Radiograph], findings: Sequence[str]) -> Prediction:
+        """Return scores, probabilities and maps for every image and finding, in the order asked."""
+
+    def fingerprint(self) -> str:
+        """See :class:`Model`."""
+
+
+@dataclass(frozen=True)
+class MatchScores:
+    """Raw agreement of N images with K captions each.
+
+    Attributes:
+        raw: ``(N, K)`` on the model's own scale.
+        scale: multiplier of ``raw`` before a softmax (CLIP's ``exp(logit_scale)``).
+        kind: ``contrastive`` (cosine) or ``itm`` (image-text matching logit); the benchmark applies the rule.
+    """
+
+    raw: NDArray[np.floating[Any]]
+    scale: float
+    kind: Literal["contrastive", "itm"]
+
+
+@runtime_checkable
+class CaptionMatcher(Protocol):
+    """Says how well captions fit images."""
+
+    name: ClassVar[str]
+    info: ClassVar[ModelInfo]
+
+    def match(self, images: Sequence[Radiograph], captions: Sequence[Sequence[str]]) -> MatchScores:
+        """Return raw agreement; ``captions[i]`` are the K captions of image i."""
+
+    def fingerprint(self) -> str:
+        """See :class:`Model`."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """One turn: ``role`` is ``system``, ``user`` or ``assistant``; images come before the text."""
+
+    role: Literal["system", "user", "assistant"]
+    text: str
+    images: tuple[Radiograph, ...] = ()
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a chat model answered. ``text`` is untrusted: it is shown escaped and never followed."""
+
+    text: str
+    finish: str = "stop"
+    usage: Mapping[str, int] = field(default_factory=dict)
+
+
+@runtime_checkable
+class ChatModel(Protocol):
+    """Answers in words."""
+
+    name: ClassVar[str]
+    info: ClassVar[ModelInfo]
+
+    def reply(self, conversations: Sequence[Sequence[Message]]) -> Sequence[Reply]:
+        """Return one reply a conversation."""
+
+    def choose(
+        self, conversations: Sequence[Sequence[Message]], choices: Sequence[Sequence[str]]
+    ) -> NDArray[np.floating[Any]]:
+        """Return the log-probability of every choice as the next words, ``(N, K)``."""
+
+    def fingerprint(self) -> str:
+        """See :class:`Model`."""
+
+
+@runtime_checkable
+class QuestionAnswerer(Protocol):
+    """Answers questions from a fixed list of answers."""
+
+    name: ClassVar[str]
+    info: ClassVar[ModelInfo]
+    answers: Sequence[str]
+
+    def logits(self, images: NDArray[np.floating[Any]], questions: Sequence[str]) -> NDArray[np.floating[Any]]:
+        """Return ``(N, len(answers))`` logits; ``images`` are ``(N, H, W, 3)`` in [0, 1]."""
+
+    def fingerprint(self) -> str:
+        """See :class:`Model`."""
+
+
+@runtime_checkable
+class Fitted(Protocol):
+    """A model that learns from the truth of a dataset before it predicts, such as a class prior."""
+
+    def fit(self, cases: Sequence[Any], findings: Sequence[str]) -> None:
+        """Take what is needed from ``medground.datasets.base.Case`` objects; must not look at a case's own patient."""
