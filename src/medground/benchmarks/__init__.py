@@ -1,1 +1,1 @@
-"""TODO"""
+"""One folder a benchmark; ``base`` holds the contract that the engine knows."""

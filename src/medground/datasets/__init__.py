@@ -1,1 +1,1 @@
-"""TODO"""
+"""One file a public dataset; ``base`` holds the contract."""

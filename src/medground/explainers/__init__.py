@@ -1,1 +1,1 @@
-"""TODO"""
+"""One file a method that explains a model's answer."""

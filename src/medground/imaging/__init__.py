@@ -1,1 +1,1 @@
-"""TODO"""
+"""From files to radiographs, from annotations to masks, and back again."""

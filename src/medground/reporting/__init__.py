@@ -1,1 +1,1 @@
-"""TODO"""
+"""The outer ring: figures, tables and the report."""

@@ -1,1 +1,1 @@
-"""TODO"""
+"""The few networks that several models share."""
