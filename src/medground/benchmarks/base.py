@@ -124,4 +124,3 @@ def evaluate(stages: Stages, items: Sequence[Item], batch_size: int) -> list[Mea
         inferred = stages.infer(loaded)
         results += [stages.measure(i, x, y) for i, x, y in zip(batch, loaded, inferred, strict=True)]
     return results
-

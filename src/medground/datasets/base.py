@@ -13,8 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
-from medground.errors import DatasetError
 from medground.imaging.regions import Region
+from medground.paths import resolve_inside
+
+__all__ = ["Case", "Dataset", "DatasetInfo", "fingerprint_cases", "fingerprint_of", "resolve_inside"]
 
 
 @dataclass(frozen=True)
@@ -113,22 +115,3 @@ def fingerprint_cases(cases: Sequence[Case], root: Path) -> str:
         for c in cases
     ]
     return fingerprint_of(rows)
-
-
-def resolve_inside(root: Path, name: str, allowed: Sequence[Path] = ()) -> Path:
-    """Return ``root / name`` with links followed, if it lies inside ``root`` or an allowed folder.
-
-    Raises:
-        DatasetError: the table names a file outside, by ``..``, an absolute path or a link.
-    """
-    path = (root / name).resolve()
-    homes = [root.resolve(), *(folder.resolve() for folder in allowed)]
-    if not any(path.is_relative_to(home) for home in homes):
-        raise DatasetError(
-            "a table names a file outside its dataset's folder",
-            where=name,
-            expected=f"a path inside {root}",
-            got=str(path),
-            fix="correct the table, or allow that folder by name: allow_outside: [FOLDER] in the run file",
-        )
-    return path

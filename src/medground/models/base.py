@@ -50,17 +50,19 @@ class Prediction:
     Attributes:
         scores: ``(N, C)`` float on the model's own scale.
         probabilities: ``(N, C)`` float in [0, 1].
-        saliency: ``(N, C, h, w)`` float32 on the model's own grid, before any normalising; NaN marks an invalid
-            map (a map that is missing is all NaN). None: the model gives no maps.
+        saliency: ``(N, C, h, w)`` float32 on the model's own grid, before any normalising, or nested sequences whose
+            ``[i][j]`` is such a map where sizes differ. NaN marks an invalid map. None: the model gives no maps.
         geometry: one an image: how the grid's frame lies on the picture's pixels.
-        absent: reasons for maps or scores that are missing, by (image index, finding index).
+        absent: (image index, finding index) -> why there is no map.
+        origin: (image index, finding index) -> (file, SHA-256) of a map that was made elsewhere.
     """
 
     scores: NDArray[np.floating[Any]]
     probabilities: NDArray[np.floating[Any]]
-    saliency: NDArray[np.float32] | None
+    saliency: NDArray[np.float32] | Sequence[Sequence[NDArray[np.floating[Any]]]] | None
     geometry: Sequence[Geometry]
     absent: Mapping[tuple[int, int], str] = field(default_factory=dict)
+    origin: Mapping[tuple[int, int], tuple[str, str]] = field(default_factory=dict)
 
 
 class Model(Protocol):
@@ -173,4 +175,4 @@ class Fitted(Protocol):
     """A model that learns from the truth of a dataset before it predicts, such as a class prior."""
 
     def fit(self, cases: Sequence[Any], findings: Sequence[str]) -> None:
-        """Take what is needed from ``medground.datasets.base.Case`` objects; must not look at a case's own patient."""
+        """Take what is needed from ``Case`` objects; a case's answer must not depend on its own patient."""

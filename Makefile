@@ -1,0 +1,43 @@
+# Two commands do everything: `make demo` and `make test`.
+# PIP_ARGS is handed to pip, so that you pick the build of torch (for example an index of CPU wheels).
+
+PYTHON   ?= python3
+VENV     ?= .venv
+PIP_ARGS ?=
+BIN      := $(VENV)/bin
+
+.PHONY: demo test lint bench coverage clean
+
+demo: $(VENV)/.user
+	$(BIN)/medground demo
+
+test: $(VENV)/.dev
+	$(BIN)/pytest -n auto --dist loadfile
+	$(BIN)/pytest --doctest-modules src/medground -q
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.dev
+	$(BIN)/pytest perf --benchmark-enable --benchmark-only --benchmark-disable-gc -q -s
+
+# The kernels run as plain Python here, so that coverage sees their lines.
+coverage: $(VENV)/.dev
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n auto --dist loadfile tests/imaging tests/metrics tests/running \
+	  --cov=medground.imaging --cov=medground.metrics --cov=medground.running \
+	  --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=95
+
+$(VENV)/.user: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -c constraints.txt $(PIP_ARGS) -e '.[dicom]'
+	touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -c constraints.txt $(PIP_ARGS) -e '.[dev]'
+	touch $@ $(VENV)/.user
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

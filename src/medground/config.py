@@ -1,0 +1,160 @@
+"""The run file: what to run, on what, how. Every key is typed; an unknown one is an error that names the nearest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from medground.errors import ConfigError, did_you_mean
+
+
+class Component(BaseModel):
+    """A component by name; every further key is a parameter of its constructor."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    name: str = Field(description="a name from `medground list`, or package.module:Class")
+    label: str | None = Field(None, description="how tables call it; by default its name")
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters of the component's constructor."""
+        return dict(self.__pydantic_extra__ or {})
+
+
+class EngineOptions(BaseModel):
+    """How the work is carried out.
+
+    Nothing here changes a result, except ``batch_size`` and ``torch_threads`` in the last bits of floating-point sums;
+    both are part of the record.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Literal["local"] = Field("local", description="the engine; `ray` will come")
+    batch_size: int = Field(8, ge=1, description="items a call of the model")
+    chunk: int = Field(64, ge=1, description="items a file of rows: at most this much is repeated after a kill")
+    workers: int = Field(2, ge=0, description="threads that decode and measure while the model runs; 0: none")
+    memory: int = Field(64, ge=1, description="decoded items that may wait at once")
+    torch_threads: int = Field(0, ge=0, description="threads of the model; 0: one per core")
+    on_error: Literal["stop", "skip"] = Field("stop", description="what to do with a case that cannot be read")
+
+
+class RunFile(BaseModel):
+    """A run file, resolved."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(description="the run's name, and its folder below runs/")
+    benchmark: Component = Field(description="the benchmark and its parameters")
+    models: tuple[Component, ...] = Field(min_length=1, description="the models, each with its parameters")
+    prompts: dict[str, str] = Field(
+        default_factory=dict, description="finding -> prompt, handed to every model that takes `prompts`"
+    )
+    engine: EngineOptions = Field(default_factory=EngineOptions, description="how the work is carried out")
+    seed: int = Field(0, ge=0, description="seed of everything random: bootstrap, folds, random baselines")
+
+    @field_validator("name")
+    @classmethod
+    def _is_a_folder_name(cls, value: str) -> str:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", value):
+            raise ValueError("a name of letters, digits, '.', '_' and '-' that starts with a letter or digit")
+        return value
+
+    def labels(self) -> list[str]:
+        """Return how tables call the models: their labels, or names made unique by a number."""
+        wanted = [m.label or m.name.rpartition(":")[2] for m in self.models]
+        return [w if wanted.count(w) == 1 else f"{w}-{wanted[: i + 1].count(w)}" for i, w in enumerate(wanted)]
+
+
+def read_run_file(path: Path, overrides: Sequence[str] = ()) -> RunFile:
+    """Read a YAML run file and apply ``a.b=c`` overrides.
+
+    Raises:
+        ConfigError: the file is absent, not YAML, or has a key or value that is not right.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError("the run file cannot be read", where=path, got=str(error)) from error
+    try:
+        data = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ConfigError("the run file is not YAML", where=path, got=str(error)) from error
+    if not isinstance(data, dict):
+        raise ConfigError("the run file is not a mapping", where=path, expected="name:, benchmark:, models:")
+    for override in overrides:
+        _set(data, override)
+    return parse_run_file(data, where=str(path))
+
+
+def parse_run_file(data: Mapping[str, Any], *, where: str = "run file") -> RunFile:
+    """Return a checked run file from plain data.
+
+    Raises:
+        ConfigError: a key or value is not right.
+    """
+    try:
+        return RunFile.model_validate(data)
+    except ValidationError as error:
+        raise _explained(error, where) from error
+
+
+def dump_run_file(run: RunFile) -> str:
+    """Return the resolved run file as YAML, every default written out."""
+    return yaml.safe_dump(run.model_dump(mode="json", exclude_none=True), sort_keys=False, allow_unicode=True)
+
+
+def _explained(error: ValidationError, where: str) -> ConfigError:
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"])
+    key = str(first["loc"][-1]) if first["loc"] else ""
+    if first["type"] == "extra_forbidden":
+        owner = EngineOptions if first["loc"][0] == "engine" else RunFile
+        known = list(owner.model_fields)
+        return ConfigError(
+            f"the run file has no key {key!r}",
+            where=f"{where}: {place}",
+            expected=", ".join(known),
+            fix=did_you_mean(key, known),
+        )
+    got = None if first["type"] == "missing" else repr(first["input"])
+    return ConfigError(f"the run file is not right: {first['msg'].lower()}", where=f"{where}: {place}", got=got)
+
+
+def _set(data: dict[str, Any], override: str) -> None:
+    """Apply one ``a.b=c``; a number walks into a list, the value is read as YAML."""
+    path, sign, value = override.partition("=")
+    if not sign or not path:
+        raise ConfigError("an override is not of the form a.b=c", got=override, fix="--set engine.batch_size=4")
+    keys = path.split(".")
+    node: Any = data
+    for key in keys[:-1]:
+        node = _step(node, key, override)
+    last = keys[-1]
+    if isinstance(node, list):
+        _step(node, last, override)
+        node[int(last)] = yaml.safe_load(value)
+    elif isinstance(node, dict):
+        node[last] = yaml.safe_load(value)
+    else:
+        raise ConfigError(f"{path!r} leads into a value, not into a mapping or a list", where=f"--set {override}")
+
+
+def _step(node: Any, key: str, override: str) -> Any:
+    if isinstance(node, list):
+        if key.isdigit() and int(key) < len(node):
+            return node[int(key)]
+        raise ConfigError(
+            f"{key!r} is no place in a list of {len(node)}",
+            where=f"--set {override}",
+            expected="a number from 0",
+        )
+    if isinstance(node, dict):
+        return node.setdefault(key, {})
+    raise ConfigError(f"{key!r} leads into a value, not into a mapping or a list", where=f"--set {override}")

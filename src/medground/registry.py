@@ -1,0 +1,193 @@
+"""From a component's name to its class, and from a run file's parameters to an instance.
+
+A component is a file: ``models/carzero.py`` holds one class with ``name: ClassVar[str] = "carzero"``. Files are found
+by that line and listed without being imported. Other people's components come by entry point (``medground.models``,
+``medground.datasets``, ``medground.explainers``, ``medground.benchmarks``) or as ``"package.module:Class"``.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, Literal
+
+from medground.errors import ConfigError, RegistryError, did_you_mean, nearest
+
+Kind = Literal["model", "dataset", "explainer", "benchmark"]
+KINDS: tuple[Kind, ...] = ("model", "dataset", "explainer", "benchmark")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One keyword of a component's constructor."""
+
+    name: str
+    annotation: str
+    default: Any
+    required: bool
+
+
+@cache
+def builtin(kind: Kind) -> dict[str, str]:
+    """Return name -> module of the components that ship with medground, without importing any of them."""
+    folder = Path(__file__).parent / f"{kind}s"
+    found = {}
+    for path in sorted([*folder.glob("[!_]*.py"), *folder.glob("[!_]*/__init__.py")]):
+        name = path.parent.name if path.name == "__init__.py" else path.stem
+        declares = rf'^\s+name(: ClassVar\[str\])? = "{re.escape(name)}"$'
+        if re.search(declares, path.read_text(encoding="utf-8"), re.MULTILINE):
+            found[name] = f"medground.{kind}s.{name}"
+    return found
+
+
+def names(kind: Kind) -> list[str]:
+    """Return the names of all components of a kind: those that ship with medground, then plug-ins."""
+    plugins = [e.name for e in entry_points(group=f"medground.{kind}s")]
+    return [*builtin(kind), *sorted(set(plugins) - set(builtin(kind)))]
+
+
+def load(kind: Kind, name: str) -> type[Any]:
+    """Return the class of a component.
+
+    Raises:
+        RegistryError: no component has that name, or its module cannot be imported.
+    """
+    if ":" in name:
+        return _from_path(kind, name)
+    if name in builtin(kind):
+        return _named_class(import_module(builtin(kind)[name]), name)
+    for entry in entry_points(group=f"medground.{kind}s", name=name):
+        return typing.cast("type[Any]", entry.load())
+    raise RegistryError(
+        f"there is no {kind} named {name!r}",
+        expected=", ".join(names(kind)) + ", or 'package.module:Class'",
+        fix=did_you_mean(name, names(kind)) or f"medground list {kind}s",
+    )
+
+
+def kind_of(name: str) -> Kind:
+    """Return the kind of a component that is named without it, as in ``medground describe NAME``.
+
+    Raises:
+        RegistryError: no component has that name.
+    """
+    for kind in KINDS:
+        if name in names(kind):
+            return kind
+    everything = [n for kind in KINDS for n in names(kind)]
+    raise RegistryError(f"there is no component named {name!r}", fix=did_you_mean(name, everything) or "medground list")
+
+
+def _from_path(kind: Kind, name: str) -> type[Any]:
+    module, _, attribute = name.partition(":")
+    # A class in the folder that the command runs in is the usual case, and a console script does not search there.
+    if str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    try:
+        found = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise RegistryError(
+            f"the {kind} {name!r} cannot be imported",
+            where=module,
+            expected="package.module:Class, importable from here",
+            got=f"{type(error).__name__}: {error}",
+            fix="run the command in the folder that holds the module, or install it as a package",
+        ) from error
+    if not inspect.isclass(found):
+        raise RegistryError(f"{name!r} is not a class", got=type(found).__name__, expected=f"a {kind} class")
+    return found
+
+
+def _named_class(module: Any, name: str) -> type[Any]:
+    for value in vars(module).values():
+        if inspect.isclass(value) and vars(value).get("name") == name:
+            return value
+    raise RegistryError(f"{module.__name__} holds no class named {name!r}", expected=f'name = "{name}"')
+
+
+def parameters(cls: type[Any]) -> list[Parameter]:
+    """Return the keywords of a component's constructor, in order."""
+    signature = inspect.signature(cls.__init__)
+    return [
+        Parameter(
+            p.name,
+            p.annotation if isinstance(p.annotation, str) else getattr(p.annotation, "__name__", str(p.annotation)),
+            None if p.default is p.empty else p.default,
+            p.default is p.empty,
+        )
+        for p in list(signature.parameters.values())[1:]
+        if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+
+
+def check(cls: type[Any], given: Mapping[str, Any], *, where: str, base: Path | None = None) -> dict[str, Any]:
+    """Return a component's parameters with their declared types, ready to be passed on.
+
+    Args:
+        cls: the component's class.
+        given: what the run file says.
+        where: the place in the run file, for messages.
+        base: folder that relative paths start from (the run file's); the working directory comes second.
+
+    Raises:
+        ConfigError: a parameter is unknown, missing or of a wrong type; the nearest right name is given.
+    """
+    from pydantic import ConfigDict, ValidationError, create_model
+
+    known = parameters(cls)
+    hints = typing.get_type_hints(cls.__init__)
+    unknown = [key for key in given if key not in {p.name for p in known}]
+    if unknown:
+        near = nearest(unknown[0], [p.name for p in known])
+        raise ConfigError(
+            f"{cls.__name__} has no parameter {unknown[0]!r}",
+            where=where,
+            expected=", ".join(p.name for p in known) or "no parameters",
+            fix=f"did you mean {near!r}?" if near else None,
+        )
+    fields: dict[str, Any] = {p.name: (hints.get(p.name, Any), ... if p.required else p.default) for p in known}
+    model = create_model(
+        cls.__name__,
+        __config__=ConfigDict(arbitrary_types_allowed=True, extra="forbid", protected_namespaces=()),
+        **fields,
+    )
+    try:
+        checked = model(**given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ConfigError(
+            f"{cls.__name__}: {first['msg'].lower()}",
+            where=".".join([where, *map(str, first["loc"])]),
+            got=None if first["type"] == "missing" else repr(first["input"]),
+            expected=", ".join(f"{p.name}: {p.annotation}" for p in known if p.name == first["loc"][0]) or None,
+        ) from error
+    return {key: _rooted(getattr(checked, key), base) for key in given}
+
+
+def create(
+    kind: Kind, name: str, given: Mapping[str, Any], *, where: str | None = None, base: Path | None = None
+) -> Any:
+    """Return an instance of a component; see :func:`check` for the arguments and errors."""
+    cls = load(kind, name)
+    return cls(**check(cls, given, where=where or f"{kind} {name}", base=base))
+
+
+def _rooted(value: Any, base: Path | None) -> Any:
+    """Make relative paths absolute: from the run file's folder, or from the working directory if only it has the file."""
+    if isinstance(value, Path):
+        path = value.expanduser()
+        if path.is_absolute():
+            return path
+        beside = (base or Path.cwd()) / path
+        return beside if beside.exists() or not path.exists() else Path.cwd() / path
+    if isinstance(value, (list, tuple)):
+        return type(value)(_rooted(v, base) for v in value)
+    return value
