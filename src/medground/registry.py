@@ -181,7 +181,7 @@ def create(
 
 
 def _rooted(value: Any, base: Path | None) -> Any:
-    """Make relative paths absolute: from the run file's folder, or from the working directory if only it has the file."""
+    """Make relative paths absolute: from the run file's folder, or the working directory if only it has the file."""
     if isinstance(value, Path):
         path = value.expanduser()
         if path.is_absolute():

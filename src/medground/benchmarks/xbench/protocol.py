@@ -1,8 +1,8 @@
 """A protocol is data: every choice that a published evaluation of saliency maps makes, in one frozen object.
 
-Three are named. ``xbench`` follows the XBench paper (arXiv 2510.19599) where it speaks, and fills what it leaves open so
-that its printed all-foreground floor comes out; ``chexlocalize`` and ``medklip`` follow those projects' public code. A
-run file may name one, or name one as ``base`` and change single choices.
+Three are named. ``xbench`` follows the XBench paper (arXiv 2510.19599) where it speaks, and fills what it leaves open
+so that its printed all-foreground floor comes out; ``chexlocalize`` and ``medklip`` follow those projects' public code.
+A run file may name one, or name one as ``base`` and change single choices.
 """
 
 from __future__ import annotations
@@ -108,11 +108,12 @@ class Protocol(BaseModel):
         where = "the original picture" if self.grid == "original" else f"{self.grid[0]}x{self.grid[1]}"
         looked = "on the evaluated cases (optimistic)" if self.optimistic else "on the other half of the patients"
         norm = {"minmax": "min-max per map", "max": "divided by the maximum", "none": "not normalised"}[self.normalise]
+        measure = {"dice": "Dice", "iou": "IoU"}[self.search_by]
         widened = f", region widened by {self.margin} px" if self.margin else ""
         return (
             f"{self.name}: maps {self.resample.replace('_', ' with aligned ')} to {where}, {norm}, value "
-            f"{self.comparison} threshold; fixed at {', '.join(map(str, self.fixed))}, searched one per {self.scope} by mean "
-            f"{self.search_by.replace('dice', 'Dice').replace('iou', 'IoU')} {looked}; pointing: {self.ties} "
+            f"{self.comparison} threshold; fixed at {', '.join(map(str, self.fixed))}, "
+            f"searched one per {self.scope} by mean {measure} {looked}; pointing: {self.ties} "
             f"maximum{widened}; boxes {self.box_rule.replace('_', ' ')}"
         )
 
