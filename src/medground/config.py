@@ -66,11 +66,6 @@ class RunFile(BaseModel):
             raise ValueError("a name of letters, digits, '.', '_' and '-' that starts with a letter or digit")
         return value
 
-    def labels(self) -> list[str]:
-        """Return how tables call the models: their labels, or names made unique by a number."""
-        wanted = [m.label or m.name.rpartition(":")[2] for m in self.models]
-        return [w if wanted.count(w) == 1 else f"{w}-{wanted[: i + 1].count(w)}" for i, w in enumerate(wanted)]
-
 
 def read_run_file(path: Path, overrides: Sequence[str] = ()) -> RunFile:
     """Read a YAML run file and apply ``a.b=c`` overrides.

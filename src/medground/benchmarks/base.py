@@ -12,7 +12,7 @@ thread, batch after batch, in the order of the plan. ``evaluate`` below is the s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
@@ -100,10 +100,40 @@ class Summary:
     tables: Mapping[str, pl.DataFrame]
 
 
+@dataclass(frozen=True)
+class Entry:
+    """A component that a run file names: built when it is needed, and only then.
+
+    Attributes:
+        label: how tables call it; unique in a run.
+        name: the component's name.
+        card: its facts (``ModelInfo`` or ``DatasetInfo``), known without building it.
+        build: makes the instance (loads weights, reads tables).
+    """
+
+    label: str
+    name: str
+    card: Any
+    build: Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a run hands to its benchmark beside the benchmark's own parameters."""
+
+    models: Sequence[Entry]
+    datasets: Sequence[Entry] = ()
+    seed: int = 0
+    batch_size: int = 8
+
+
 class Benchmark(Protocol):
-    """A benchmark: what to run, and what the rows say."""
+    """A benchmark: what to run, and what the rows say. Its constructor takes the parameters of the run file."""
 
     name: ClassVar[str]
+
+    def bind(self, setting: Setting) -> None:
+        """Take the models and datasets of this run; called once, before anything else."""
 
     def tasks(self) -> Sequence[Task]:
         """The grid of work, in a stable order."""

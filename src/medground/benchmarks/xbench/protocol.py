@@ -71,6 +71,8 @@ class Protocol(BaseModel):
         for tau in self.search or ():
             if round(tau * self.steps) / self.steps != tau:
                 raise ValueError(f"search: {tau} is not a multiple of 1/{self.steps}")
+        if self.scope == "image" and self.split == "crossfit":
+            raise ValueError("one threshold an image cannot come from other patients: scope image needs split test")
         return self
 
     @cached_property

@@ -1,0 +1,112 @@
+"""XBench: does the model recognise a finding on a chest radiograph, and does its saliency map lie on it?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any, ClassVar
+
+import polars as pl
+
+from medground.benchmarks.base import Entry, Setting, Summary
+from medground.benchmarks.xbench.protocol import resolve_protocol
+from medground.benchmarks.xbench.tasks import GroundingTask, KeepMaps
+from medground.errors import ConfigError, ModelError
+from medground.models.base import Grounder
+
+
+class XBench:
+    """Zero-shot recognition and grounding of models on radiograph datasets.
+
+    Args:
+        protocol: a named protocol, or a mapping that spells one out (``{base: xbench, scope: class}``).
+        keep_maps: which saliency maps are kept on the model's grid: of localised findings, all, or none.
+        replicates: bootstrap replicates behind an interval; 0: no intervals.
+        level: coverage of the intervals.
+        size_edges: shares of the picture that part small, medium and large regions.
+    """
+
+    name: ClassVar[str] = "xbench"
+
+    def __init__(
+        self,
+        protocol: str | dict[str, Any] = "xbench",
+        keep_maps: KeepMaps = "regions",
+        replicates: int = 1000,
+        level: float = 0.95,
+        size_edges: tuple[float, ...] = (0.01, 0.05, 0.15),
+    ) -> None:
+        if not 0 < level < 1:
+            raise ConfigError("the level of an interval lies between 0 and 1", where="benchmark.level", got=level)
+        if replicates < 0:
+            raise ConfigError("replicates cannot be negative", where="benchmark.replicates", got=replicates)
+        self.protocol = resolve_protocol(protocol)
+        self.keep_maps: KeepMaps = keep_maps
+        self.replicates = replicates
+        self.level = level
+        self.size_edges = size_edges
+        self._setting = Setting(models=())
+        self._fingerprints: dict[str, str] = {}
+
+    def bind(self, setting: Setting) -> None:
+        """See :class:`medground.benchmarks.base.Benchmark`."""
+        if not setting.datasets:
+            raise ConfigError("xbench needs at least one dataset", where="benchmark.datasets", fix=_DATASETS_EXAMPLE)
+        self._setting = setting
+
+    def tasks(self) -> Sequence[GroundingTask]:
+        """Every model on every dataset; one model is in memory at a time."""
+        model = _OneAtATime()
+        datasets = {entry.label: cache(entry.build) for entry in self._setting.datasets}
+        return [
+            GroundingTask(
+                (m.label, d.label),
+                model.builder(m),
+                datasets[d.label](),
+                self.protocol,
+                seed=self._setting.seed,
+                batch_size=self._setting.batch_size,
+                keep_maps=self.keep_maps,
+            )
+            for m in self._setting.models
+            for d in self._setting.datasets
+        ]
+
+    def summarise(self, rows: Mapping[tuple[str, ...], pl.DataFrame]) -> Summary:
+        """See :func:`medground.benchmarks.xbench.summarise.summarise`."""
+        from medground.benchmarks.xbench.summarise import Options, summarise
+
+        cards = {m.label: m.card for m in self._setting.models}
+        options = Options(self.protocol, self._setting.seed, self.replicates, self.level, self.size_edges)
+        return summarise(rows, cards, options)
+
+    def manifest(self) -> Mapping[str, Any]:
+        """Protocol in full and in words."""
+        return {"protocol": self.protocol.model_dump(mode="json"), "protocol_in_words": self.protocol.in_words()}
+
+
+_DATASETS_EXAMPLE = "benchmark: {name: xbench, datasets: [{name: nih_chestxray14, root: /data/nih}]}"
+
+
+class _OneAtATime:
+    """Builds models on demand and lets the previous one go, since two may not fit into memory."""
+
+    def __init__(self) -> None:
+        self._label: str | None = None
+        self._model: Grounder | None = None
+
+    def builder(self, entry: Entry) -> Callable[[], Grounder]:
+        def build() -> Grounder:
+            if self._label != entry.label or self._model is None:
+                self._label, self._model = entry.label, None
+                model = entry.build()
+                if not isinstance(model, Grounder):
+                    raise ModelError(
+                        f"{entry.name} cannot say where a finding is",
+                        expected="a class with name, info, predict(images, findings) and fingerprint()",
+                        got=type(model).__name__,
+                    )
+                self._model = model
+            return self._model
+
+        return build

@@ -1,0 +1,157 @@
+"""From rows of counts to values: one entry a (case, finding) pair that has a region."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from medground.benchmarks.xbench.protocol import Protocol
+from medground.metrics.folds import patient_folds
+from medground.metrics.sweep import best_threshold, overlap
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Pairs of one model on one dataset, as arrays over P pairs and T thresholds.
+
+    Attributes:
+        frame: the rows behind them.
+        protocol: the choices under which they were counted.
+        seed: of the cross-fitted folds.
+    """
+
+    frame: pl.DataFrame
+    protocol: Protocol
+    seed: int = 0
+
+    @classmethod
+    def of(cls, rows: pl.DataFrame, protocol: Protocol, seed: int = 0) -> Pairs:
+        """Keep the rows whose finding is localised in their case."""
+        return cls(rows.filter(pl.col("localised")), protocol, seed)
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    @cached_property
+    def finding(self) -> NDArray[np.str_]:
+        """``(P,)`` names."""
+        return self.frame["finding"].to_numpy().astype(str)
+
+    @cached_property
+    def patient(self) -> list[str]:
+        """``(P,)`` clusters: the patient, or the case where none is known."""
+        return cluster_ids(self.frame)
+
+    @cached_property
+    def used(self) -> NDArray[np.bool_]:
+        """``(P,)``: scored, as opposed to undefined or failed."""
+        return self.frame["state"].is_in(["ok", "flat"]).to_numpy()
+
+    @cached_property
+    def counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Selected ``(P, T)``, inside ``(P, T)`` and region area ``(P,)``; zero where a pair is not used."""
+        shape = (len(self), len(self.protocol.thresholds))
+        selected, inside = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+        scored = self.frame.filter(pl.col("state").is_in(["ok", "flat"]))
+        if len(scored):
+            selected[self.used] = np.array(scored["selected"].to_list())
+            inside[self.used] = np.array(scored["inside"].to_list())
+        return selected, inside, self.frame["area"].fill_null(0).to_numpy()
+
+    @cached_property
+    def curves(self) -> dict[str, Floats]:
+        """Dice, IoU, precision and recall, each ``(P, T)``; NaN where undefined."""
+        selected, inside, area = self.counts
+        values = overlap(selected, inside, area)
+        strict = overlap(selected, inside, area, empty_prediction=self.protocol.empty_prediction)
+        curves = {
+            "dice": values.dice,
+            "iou": strict.iou,
+            "precision": values.precision,
+            "recall": values.recall,
+        }
+        return {name: np.where(self.used[:, None], curve, np.nan) for name, curve in curves.items()}
+
+    @cached_property
+    def searched(self) -> NDArray[np.intp]:
+        """``(P,)``: where each pair's searched threshold stands among the thresholds; -1 where there is none."""
+        return search_thresholds(
+            self.curves[self.protocol.search_by], self.finding, self.patient, self.protocol, self.seed
+        )
+
+    def at_searched(self, name: str) -> Floats:
+        """Return a curve's value at each pair's searched threshold, ``(P,)``."""
+        values = np.take_along_axis(self.curves[name], np.maximum(self.searched, 0)[:, None], axis=1)[:, 0]
+        return np.where(self.searched >= 0, values, np.nan)
+
+    @cached_property
+    def floor(self) -> tuple[Floats, Floats]:
+        """Dice and IoU ``(P,)`` of a map that marks everything."""
+        area = self.counts[2].astype(float)
+        total = self.frame["total"].fill_null(0).to_numpy().astype(float)
+        with np.errstate(invalid="ignore"):
+            dice, iou = 2 * area / (area + total), area / total
+        return np.where(self.used, dice, np.nan), np.where(self.used, iou, np.nan)
+
+    def pointing(self, prefix: str = "") -> Floats:
+        """Return hits ``(P,)`` under the protocol's tie rule; ``prefix="prior_"`` gives the class prior's."""
+        return hits(self.frame, self.protocol.ties, prefix)
+
+
+def hits(frame: pl.DataFrame, ties: str, prefix: str = "") -> Floats:
+    """Return pointing hits ``(P,)`` from the counts of tied maxima; NaN where there are none."""
+    n = frame[f"{prefix}ties"].cast(pl.Float64).to_numpy()
+    inside = frame[f"{prefix}ties_inside"].cast(pl.Float64).to_numpy()
+    if ties == "first":
+        return frame[f"{prefix}first_inside"].cast(pl.Float64).to_numpy()
+    if ties == "any":
+        return np.where(np.isnan(inside), np.nan, (inside > 0).astype(float))
+    return inside / n
+
+
+def cluster_ids(frame: pl.DataFrame) -> list[str]:
+    """Return the cluster of every row: its patient, or its case where no patient is known."""
+    own = pl.concat_str(pl.lit("case "), pl.col("case_id"))
+    return frame.select(pl.coalesce(pl.col("patient_id"), own)).to_series().to_list()
+
+
+def search_thresholds(
+    curve: Floats, finding: NDArray[np.str_], patient: list[str], protocol: Protocol, seed: int
+) -> NDArray[np.intp]:
+    """Pick a threshold for every pair: the smallest among those with the largest mean.
+
+    Args:
+        curve: ``(P, T)`` the value that is maximised; NaN is left out of means.
+        finding: ``(P,)`` names, for a search by class.
+        patient: ``(P,)`` clusters, for a cross-fitted search.
+        protocol: scope, split and the thresholds allowed.
+        seed: of the split.
+
+    Returns:
+        ``(P,)`` indices among the thresholds; -1 where no pair of the scope has a value to search on.
+    """
+    allowed = curve[:, protocol.searched]
+    scope = {"dataset": np.zeros(len(curve), dtype=np.intp), "image": np.arange(len(curve))}.get(protocol.scope)
+    if scope is None:
+        scope = np.unique(finding, return_inverse=True)[1]
+    fold = np.zeros(len(curve), dtype=np.intp)
+    if protocol.split == "crossfit":
+        fold = patient_folds(patient, 2, seed)
+    chosen = np.full(len(curve), -1, dtype=np.intp)
+    for s, f in {*zip(scope.tolist(), fold.tolist(), strict=True)}:
+        source = (scope == s) & ((fold != f) | (protocol.split == "test"))
+        values = allowed[source]
+        defined = np.isfinite(values)
+        if defined.any():
+            with np.errstate(invalid="ignore"):
+                means = np.where(defined, values, 0).sum(axis=0) / defined.sum(axis=0)
+            best = best_threshold(means)
+            if best is not None:
+                chosen[(scope == s) & (fold == f)] = protocol.searched[best]
+    return chosen

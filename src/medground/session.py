@@ -1,0 +1,107 @@
+"""From a run file to a benchmark that is ready to run: the one place where components, benchmark and engine meet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from medground import registry
+from medground.benchmarks.base import Benchmark, Entry, Setting
+from medground.config import Component, RunFile, parse_run_file
+from medground.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Session:
+    """A resolved run.
+
+    Attributes:
+        run: the run file with absolute paths, as written to ``run.yaml``.
+        benchmark: bound to its models and datasets; nothing is loaded yet.
+        models: one entry a model.
+        datasets: one entry a dataset.
+    """
+
+    run: RunFile
+    benchmark: Benchmark
+    models: Sequence[Entry]
+    datasets: Sequence[Entry]
+
+
+def assemble(run: RunFile, base: Path | None = None) -> Session:
+    """Check every component of a run file and bind them; no weights, tables or images are read.
+
+    Args:
+        run: the run file.
+        base: folder that relative paths start from (the run file's).
+
+    Raises:
+        RegistryError: a component does not exist.
+        ConfigError: a parameter is wrong.
+    """
+    given = dict(run.benchmark.parameters)
+    datasets = _components(given.pop("datasets", []), "benchmark.datasets")
+    cls = registry.load("benchmark", run.benchmark.name)
+    checked = registry.check(cls, given, where="benchmark", base=base)
+    model_entries, model_specs = _models(run, base)
+    dataset_entries, dataset_specs = _entries("dataset", datasets, "benchmark.datasets", base)
+    benchmark = cls(**checked)
+    benchmark.bind(Setting(model_entries, dataset_entries, run.seed, run.engine.batch_size))
+    spec = {"name": run.benchmark.name, **_plain(checked)}
+    if dataset_specs:
+        spec["datasets"] = dataset_specs
+    resolved = run.model_dump(mode="json") | {"benchmark": spec, "models": model_specs}
+    return Session(parse_run_file(resolved), benchmark, model_entries, dataset_entries)
+
+
+def _models(run: RunFile, base: Path | None) -> tuple[list[Entry], list[dict[str, Any]]]:
+    takes_prompts = [
+        "prompts" in {p.name for p in registry.parameters(registry.load("model", m.name))} for m in run.models
+    ]
+    if run.prompts and not any(takes_prompts):
+        raise ConfigError("the run file gives prompts, and none of its models takes any", where="prompts")
+    shared = [{"prompts": run.prompts} if run.prompts and takes else {} for takes in takes_prompts]
+    return _entries("model", run.models, "models", base, shared=shared)
+
+
+def _entries(
+    kind: registry.Kind,
+    components: Sequence[Component],
+    where: str,
+    base: Path | None,
+    shared: Sequence[Mapping[str, Any]] | None = None,
+) -> tuple[list[Entry], list[dict[str, Any]]]:
+    """Check components; return their entries, and what the resolved run file says of them."""
+    entries, specs = [], []
+    for i, (component, label) in enumerate(zip(components, unique_labels(components), strict=True)):
+        cls = registry.load(kind, component.name)
+        place = f"{where}.{i} ({component.name})"
+        checked = registry.check(cls, component.parameters, where=place, base=base)
+        extra = dict(shared[i]) if shared else {}
+        entries.append(Entry(label, component.name, getattr(cls, "info", None), partial(cls, **(extra | checked))))
+        specs.append({"name": component.name, "label": label} | _plain(checked))
+    return entries, specs
+
+
+def unique_labels(components: Sequence[Component]) -> list[str]:
+    """Return how tables call components: their labels, or names made unique by a number."""
+    wanted = [c.label or c.name.rpartition(":")[2] for c in components]
+    return [w if wanted.count(w) == 1 else f"{w}-{wanted[: i + 1].count(w)}" for i, w in enumerate(wanted)]
+
+
+def _components(given: Any, where: str) -> list[Component]:
+    if not isinstance(given, list) or not all(isinstance(g, dict) and isinstance(g.get("name"), str) for g in given):
+        raise ConfigError(f"{where} is not a list of components", where=where, expected="[{name: ..., ...}]", got=given)
+    return [Component.model_validate(g) for g in given]
+
+
+def _plain(value: Any) -> Any:
+    """Make parameters fit for YAML: paths as text, tuples as lists."""
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    return str(value) if isinstance(value, Path) else value
