@@ -1,0 +1,227 @@
+"""Reads the zip container of ``torch.save`` and of TorchScript without building or calling anything it names.
+
+A pickle is a program: it may name any callable and call it. Here every name resolves to one of three harmless things:
+a builder of :class:`TensorRecord` (numbers that say where a tensor's bytes lie), an ``OrderedDict``, or an *inert
+stand-in*, an empty class made for this file that swallows arguments and state. Bytes are read afterwards, for the
+tensors that are wanted, inside the bounds that the container itself states.
+
+``torch.load(weights_only=True)`` is the everyday road; this one serves the two kinds of file that it refuses:
+TorchScript archives, and training files with a configuration object beside the weights.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import zipfile
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+_STORAGES = {
+    "DoubleStorage": torch.float64,
+    "FloatStorage": torch.float32,
+    "HalfStorage": torch.float16,
+    "BFloat16Storage": torch.bfloat16,
+    "LongStorage": torch.int64,
+    "IntStorage": torch.int32,
+    "ShortStorage": torch.int16,
+    "CharStorage": torch.int8,
+    "ByteStorage": torch.uint8,
+    "BoolStorage": torch.bool,
+    "UntypedStorage": torch.uint8,
+}
+_DTYPES = {str(dtype).removeprefix("torch."): dtype for dtype in _STORAGES.values()}
+
+
+class _Sealed(type):
+    """Classes that a pickle cannot add attributes to; ``origin`` is what the file called them."""
+
+    origin: str
+
+    def __setattr__(cls, name: str, value: object) -> None:
+        raise TypeError(f"the file sets {name!r} on a class")
+
+
+class Inert(metaclass=_Sealed):
+    """Stands where a file names a class or a function: takes any argument and any state, and does nothing."""
+
+    def __new__(cls, *_args: object, **_kwargs: object) -> Inert:
+        """Make an empty instance, whatever the file passes."""
+        return object.__new__(cls)
+
+    def __init__(self, *_args: object, **_kwargs: object) -> None:
+        """Ignore whatever the file passes."""
+
+
+@dataclass(frozen=True)
+class _Storage:
+    key: str
+    dtype: torch.dtype
+    numel: int
+
+
+@dataclass(frozen=True)
+class TensorRecord:
+    """Where a tensor's numbers lie: storage, first element, shape and strides in elements."""
+
+    storage: _Storage
+    offset: int
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    dtype: torch.dtype
+
+
+class _Reader(pickle.Unpickler):
+    """An unpickler whose names lead nowhere.
+
+    The builders are bound methods: unlike functions and classes, they take no new attribute from the file.
+    """
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) == ("collections", "OrderedDict"):
+            return OrderedDict
+        if module in ("torch", "torch.storage") and name in _STORAGES:
+            return _STORAGES[name]
+        if module == "torch" and name in _DTYPES:
+            return _DTYPES[name]
+        builders = {
+            "_rebuild_tensor": self._tensor,
+            "_rebuild_tensor_v2": self._tensor,
+            "_rebuild_tensor_v3": self._tensor_v3,
+            "_rebuild_parameter": self._parameter,
+        }
+        if module == "torch._utils" and name in builders:
+            return builders[name]
+        return _Sealed("Inert", (Inert,), {"origin": f"{module}.{name}"})
+
+    def persistent_load(self, pid: Any) -> _Storage:
+        kind, dtype, key, _location, numel = pid
+        if kind != "storage" or not isinstance(dtype, torch.dtype):
+            raise pickle.UnpicklingError(f"unknown storage {pid!r}")
+        return _Storage(str(key), dtype, int(numel))
+
+    def _tensor(self, storage: Any, offset: Any, shape: Any, stride: Any, *_rest: object) -> TensorRecord:
+        return self._tensor_v3(storage, offset, shape, stride, None, None, None)
+
+    def _tensor_v3(
+        self,
+        storage: Any,
+        offset: Any,
+        shape: Any,
+        stride: Any,
+        _grad: Any,
+        _hooks: Any,
+        dtype: Any,
+        *_: object,
+    ) -> TensorRecord:
+        if not isinstance(storage, _Storage):
+            raise pickle.UnpicklingError("a tensor without a storage")
+        shape, stride = tuple(map(int, shape)), tuple(map(int, stride))
+        return TensorRecord(storage, int(offset), shape, stride, dtype or storage.dtype)
+
+    def _parameter(self, data: Any, *_rest: object) -> Any:
+        return data
+
+
+class Archive:
+    """An opened container: ``tree`` is what was pickled, with records for tensors and stand-ins for objects.
+
+    Raises:
+        pickle.UnpicklingError: the container or its pickle is malformed.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._zip = zipfile.ZipFile(path)
+        names = [n for n in self._zip.namelist() if n.endswith("/data.pkl")]
+        if len(names) != 1:
+            raise pickle.UnpicklingError("not a torch file: the zip holds no single data.pkl")
+        self._last = "", bytearray()
+        self._root = names[0].removesuffix("data.pkl")
+        if self._read_optional("byteorder") not in (None, b"little"):
+            raise pickle.UnpicklingError("weights in big-endian byte order")
+        self.is_torchscript = any(n.startswith(f"{self._root}code/") for n in self._zip.namelist())
+        try:
+            self.tree: Any = _Reader(io.BytesIO(self._zip.read(names[0])), encoding="utf-8").load()
+        except pickle.UnpicklingError:
+            raise
+        except Exception as error:  # a hostile pickle can make the unpickler itself fail in any way
+            raise pickle.UnpicklingError(f"{type(error).__name__}: {error}") from error
+
+    def _read_optional(self, name: str) -> bytes | None:
+        return self._zip.read(self._root + name) if self._root + name in self._zip.namelist() else None
+
+    def tensor(self, record: TensorRecord) -> Tensor:
+        """Read one tensor's numbers.
+
+        Raises:
+            pickle.UnpicklingError: the record reaches outside its storage.
+        """
+        storage, name = record.storage, f"{self._root}data/{record.storage.key}"
+        size = storage.numel * storage.dtype.itemsize
+        if name not in self._zip.namelist() or self._zip.getinfo(name).file_size < size:
+            raise pickle.UnpicklingError(f"storage {storage.key} is missing or too short")
+        if size == 0:
+            return torch.zeros(record.shape, dtype=record.dtype)
+        flat = torch.frombuffer(self._bytes(name)[:size], dtype=record.dtype)
+        last = record.offset + sum((n - 1) * s for n, s in zip(record.shape, record.stride, strict=True))
+        if min((record.offset, *record.shape, *record.stride)) < 0 or last >= len(flat):
+            raise pickle.UnpicklingError(f"a tensor reaches outside storage {storage.key}")
+        return flat.as_strided(record.shape, record.stride, record.offset).clone()
+
+    def _bytes(self, name: str) -> bytearray:
+        # Tensors that are views of one storage follow one another, so the last one read is enough to keep.
+        if self._last[0] != name:
+            self._last = name, bytearray(self._zip.read(name))
+        return self._last[1]
+
+    def resolve(self, node: Any) -> Any:
+        """Return a part of ``tree`` with its records read."""
+        if isinstance(node, TensorRecord):
+            return self.tensor(node)
+        if isinstance(node, Mapping):
+            return {key: self.resolve(value) for key, value in node.items()}
+        if isinstance(node, (list, tuple)):
+            return type(node)(self.resolve(value) for value in node)
+        return node
+
+
+def stand_ins(tree: Any) -> Iterator[tuple[str, str]]:
+    """Yield (place, what the file called it) of every stand-in in a tree, depth first."""
+    waiting, seen = [("", tree)], set()
+    while waiting:
+        place, node = waiting.pop()
+        if isinstance(node, Inert):
+            yield place, type(node).origin
+        elif isinstance(node, _Sealed):
+            yield place, node.origin
+        elif isinstance(node, (Mapping, list, tuple, set, frozenset)) and id(node) not in seen:
+            seen.add(id(node))  # a pickle can hold itself
+            waiting += _children(place, node)
+
+
+def _children(place: str, node: Any) -> list[tuple[str, Any]]:
+    if not isinstance(node, Mapping):
+        return [(f"{place}[{i}]", value) for i, value in enumerate(node)]
+    dot = f"{place}." if place else ""
+    named = [(dot + key if isinstance(key, str) else f"{place}[?]", value) for key, value in node.items()]
+    return named + [(f"{place}[?]", key) for key in node if not isinstance(key, str)]
+
+
+def module_tensors(module: Any) -> dict[str, TensorRecord]:
+    """Return dotted name -> record of the tensors of a TorchScript module: its attributes, and its children's."""
+    found: dict[str, TensorRecord] = {}
+    waiting, seen = [("", module)], set()
+    while waiting:
+        prefix, node = waiting.pop()
+        if isinstance(node, TensorRecord):
+            found[prefix.removesuffix(".")] = node
+        elif isinstance(node, Inert) and id(node) not in seen:
+            seen.add(id(node))
+            waiting += [(f"{prefix}{name}.", value) for name, value in vars(node).items()]
+    return found
