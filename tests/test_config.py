@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from medground.config import dump_run_file, parse_run_file, read_run_file
+from medground.errors import ConfigError
+
+GOOD = {
+    "name": "try",
+    "benchmark": {"name": "xbench", "datasets": [{"name": "manifest", "root": "d"}]},
+    "models": [{"name": "baseline_centre", "sigma": 0.2}],
+}
+
+
+def written(tmp_path: Path, data: object) -> Path:
+    path = tmp_path / "run.yaml"
+    path.write_text(data if isinstance(data, str) else yaml.safe_dump(data))
+    return path
+
+
+def test_a_run_file_is_read_with_defaults(tmp_path: Path) -> None:
+    run = read_run_file(written(tmp_path, GOOD))
+    assert run.engine.chunk == 64
+    assert run.models[0].parameters == {"sigma": 0.2}
+
+
+def test_the_resolved_file_reads_back_as_itself(tmp_path: Path) -> None:
+    run = parse_run_file(GOOD)
+    assert parse_run_file(yaml.safe_load(dump_run_file(run))) == run
+
+
+def test_overrides_walk_into_mappings_and_lists(tmp_path: Path) -> None:
+    run = read_run_file(written(tmp_path, GOOD), ["engine.chunk=4", "models.0.sigma=0.5", "prompts.Mass=a mass"])
+    assert (run.engine.chunk, run.models[0].parameters["sigma"], run.prompts) == (4, 0.5, {"Mass": "a mass"})
+
+
+@pytest.mark.parametrize(
+    "override", ["engine.chunk", "=3", "models.7.sigma=1", "models.x.sigma=1", "name.a=1", "name.a.b=1"]
+)
+def test_a_wrong_override_is_explained(tmp_path: Path, override: str) -> None:
+    with pytest.raises(ConfigError):
+        read_run_file(written(tmp_path, GOOD), [override])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"engin": {}}, "did you mean 'engine'"),
+        ({"engine": {"batchsize": 3}}, "did you mean 'batch_size'"),
+        ({"engine": {"batch_size": 0}}, "engine.batch_size"),
+        ({"name": "../up"}, "letters, digits"),
+        ({"models": []}, "models"),
+        ({"models": [{"sigma": 1}]}, "models.0.name"),
+    ],
+)
+def test_a_wrong_key_or_value_says_where(change: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_run_file(GOOD | change)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["a: [", "- 1", "3", ""])
+def test_what_is_no_mapping_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigError):
+        read_run_file(written(tmp_path, text))
+
+
+def test_an_absent_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read"):
+        read_run_file(tmp_path / "no.yaml")
