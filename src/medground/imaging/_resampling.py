@@ -1,8 +1,10 @@
 """The kernel that enlarges saliency maps, and the places along one axis that it reads.
 
-Places are worked out in whole numbers, so that mirrored pixels get exactly mirrored weights; the four products of a
-pixel are added in an order that no mirroring or transposing changes; and the sum is kept between the four values it
-blends. Hence equal values stay equal, ties stay ties, and a flat map stays flat, whatever the sizes.
+Places are worked out in whole numbers, so that mirrored pixels get exactly mirrored weights. A pixel is blended along
+the rows and then the columns, and the other way round, each blend kept between the two values that it mixes; the
+result is the mean of both. In exact arithmetic that is the bilinear value; in floating point it is also unchanged by
+every mirroring and transposing. Hence equal values stay equal, ties stay ties, and a flat map stays flat, whatever the
+sizes.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numba import njit
+from numba import config, njit
 from numpy.typing import NDArray
 
 Rule = Literal["bilinear", "bilinear_corners", "nearest"]
@@ -23,7 +25,7 @@ class Taps(NamedTuple):
 
     Attributes:
         first: ``(N,)`` row of the grid.
-        second: ``(N,)`` the row after it, or the same at the edge.
+        second: ``(N,)`` the row after it, or the same where it would weigh nothing.
         weight_first: ``(N,)`` in [0, 1].
         weight_second: ``(N,)``, the rest to 1.
         seen: ``(N,)`` whether the row lies on the grid's frame at all.
@@ -82,7 +84,7 @@ def framed_taps(cells: int, out: int, rule: Rule, extent: Fraction, offset: Frac
     rest = [0 if rule == "nearest" else place % denominator for place in places]
     taps = Taps(
         np.array(first, dtype=np.int64),
-        np.array([min(row + 1, cells - 1) for row in first], dtype=np.int64),
+        np.array([row + (part > 0) for row, part in zip(first, rest, strict=True)], dtype=np.int64),
         np.array([(denominator - part) / denominator for part in rest]),
         np.array([part / denominator for part in rest]),
         np.array(seen, dtype=np.bool_),
@@ -92,46 +94,50 @@ def framed_taps(cells: int, out: int, rule: Rule, extent: Fraction, offset: Frac
     return taps
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba ships no types
-def _blend(
-    left: NDArray[np.float64],
-    right: NDArray[np.float64],
-    above: NDArray[np.int64],
-    below: NDArray[np.int64],
-    weight_above: NDArray[np.float64],
-    weight_below: NDArray[np.float64],
-    weight_left: NDArray[np.float64],
-    weight_right: NDArray[np.float64],
-    out: NDArray[np.float64],
-) -> None:
-    for i in range(out.shape[0]):
-        a, b, c, d = left[above[i]], right[above[i]], left[below[i]], right[below[i]]
-        top, bottom = weight_above[i], weight_below[i]
-        blended = (a * (top * weight_left) + d * (bottom * weight_right)) + (
-            b * (top * weight_right) + c * (bottom * weight_left)
-        )
-        low = np.minimum(np.minimum(a, b), np.minimum(c, d))
-        high = np.maximum(np.maximum(a, b), np.maximum(c, d))
-        out[i] = np.minimum(np.maximum(blended, low), high)
-
-
 def read(grid: NDArray[np.float64], rows: Taps, columns: Taps) -> NDArray[np.float64]:
     """Return the grid read at rows and columns, ``(len(rows), len(columns))`` float64; NaN where either is unseen."""
-    left, right = grid[:, columns.first], grid[:, columns.second]
-    out = np.empty((rows.first.size, columns.first.size))
-    _blend(
-        left,
-        right,
-        rows.first,
-        rows.second,
-        rows.weight_first,
-        rows.weight_second,
-        columns.weight_first,
-        columns.weight_second,
-        out,
-    )
+    wide = blend(grid[:, columns.first], grid[:, columns.second], columns.weight_first, columns.weight_second)
+    above, below = rows.weight_first[:, None], rows.weight_second[:, None]
+    tall = blend(grid[rows.first], grid[rows.second], above, below)
+    if config.DISABLE_JIT:  # the loop below would take seconds
+        out = blend(wide[rows.first], wide[rows.second], above, below)
+        out += blend(tall[:, columns.first], tall[:, columns.second], columns.weight_first, columns.weight_second)
+        out *= 0.5
+    else:
+        out = np.empty((rows.first.size, columns.first.size))
+        cross(wide, tall, rows[:4], columns[:4], out)
     if not rows.seen.all():
         out[~rows.seen] = np.nan
     if not columns.seen.all():
         out[:, ~columns.seen] = np.nan
     return out
+
+
+def blend(
+    a: NDArray[np.float64], b: NDArray[np.float64], of_a: NDArray[np.float64], of_b: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the mean of a and b with weights that add to 1, never outside the two."""
+    mixed: NDArray[np.float64] = a * of_a + b * of_b
+    np.maximum(mixed, np.minimum(a, b), out=mixed)
+    return np.minimum(mixed, np.maximum(a, b), out=mixed)
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba ships no types
+def cross(
+    wide: NDArray[np.float64],
+    tall: NDArray[np.float64],
+    rows: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]],
+    columns: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]],
+    out: NDArray[np.float64],
+) -> None:
+    """Write to ``out`` the mean of two blends: rows of ``wide`` (h, W) and columns of ``tall`` (H, w)."""
+    above, below, of_above, of_below = rows
+    left, right, of_left, of_right = columns
+    for i in range(out.shape[0]):
+        upper, lower, of_upper, of_lower, row = wide[above[i]], wide[below[i]], of_above[i], of_below[i], tall[i]
+        for j in range(out.shape[1]):
+            a, b = upper[j], lower[j]
+            vertical = min(max(a * of_upper + b * of_lower, min(a, b)), max(a, b))
+            a, b = row[left[j]], row[right[j]]
+            horizontal = min(max(a * of_left[j] + b * of_right[j], min(a, b)), max(a, b))
+            out[i, j] = 0.5 * (vertical + horizontal)
