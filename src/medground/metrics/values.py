@@ -35,10 +35,11 @@ class Value:
         high: upper limit.
         n: number of items behind the figure.
         n_undefined: items left out because their own value is undefined.
+        skipped: bootstrap replicates without a value, where an interval was computed.
 
     Example:
         >>> Value(0.5, n=2)
-        Value(value=0.5, reason=None, low=None, high=None, n=2, n_undefined=0)
+        Value(value=0.5, reason=None, low=None, high=None, n=2, n_undefined=0, skipped=0)
         >>> Value(None, "no positives").value is None
         True
     """
@@ -49,6 +50,7 @@ class Value:
     high: float | None = None
     n: int = 0
     n_undefined: int = 0
+    skipped: int = 0
 
     def __post_init__(self) -> None:
         if (self.value is None) != (self.reason is not None):
@@ -87,7 +89,7 @@ def mean_defined(values: ArrayLike | Iterable[float | None], reason: str = NOTHI
 
     Example:
         >>> mean_defined([1.0, None, 0.0])
-        Value(value=0.5, reason=None, low=None, high=None, n=2, n_undefined=1)
+        Value(value=0.5, reason=None, low=None, high=None, n=2, n_undefined=1, skipped=0)
     """
     numbers = as_numbers(values).ravel()
     defined = numbers[~np.isnan(numbers)]

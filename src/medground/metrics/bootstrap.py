@@ -1,0 +1,383 @@
+"""Intervals by the bootstrap, clustered by patient.
+
+Patients are drawn with replacement and all items of a patient move together. A replicate is a vector of counts (how
+often each patient was drawn), so that a metric is computed from weights: nothing is copied, and ranks are sorted once.
+
+Replicate ``r`` is seeded by (seed, r) and patients are numbered in the order of their ids, so results depend neither
+on the order of the items, nor on blocks or threads. A replicate without a value (a class that lost its positives) is
+NaN, left out of the interval, and counted.
+
+Field and Welsh, Bootstrapping clustered data, JRSS B 2007.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from medground.errors import MetricError
+from medground.metrics._arrays import kernel
+from medground.metrics.classification import table
+from medground.metrics.values import Value, as_numbers
+
+BLOCK = 64  # replicates computed side by side: a few hundred bytes a patient, and full vector registers
+FloatArray = NDArray[np.float64]
+Weights = NDArray[np.uint16]  # a patient drawn 65,536 times does not happen
+
+
+@dataclass(frozen=True, slots=True)
+class Clusters:
+    """Which items move together: ``codes`` (N,) in 0 ... ``count`` - 1, every one of them used."""
+
+    codes: NDArray[np.int64]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A percentile interval; limits are None where no replicate has a value.
+
+    Attributes:
+        low: lower limit.
+        high: upper limit.
+        used: replicates with a value.
+        skipped: replicates without.
+    """
+
+    low: float | None
+    high: float | None
+    used: int
+    skipped: int
+
+
+@dataclass(frozen=True, slots=True)
+class RankReplicates:
+    """Ranking metrics of B replicates and C classes, each (B, C), NaN where undefined."""
+
+    auc: FloatArray
+    average_precision: FloatArray
+    auprc_trapezoid: FloatArray
+
+
+def clusters(patients: Sequence[object], items: Sequence[object] | None = None) -> Clusters:
+    """Number the patients in the order of their ids (as text); an item of an unknown patient stands alone.
+
+    Args:
+        patients: (N,) one id an item; None (or NaN) where unknown.
+        items: (N,) ids of the items, by which those of unknown patients are ordered. None: by position, so that the
+            order of the items then matters for them.
+
+    Example:
+        >>> clusters(["b", None, "a", "b"]).codes
+        array([1, 2, 0, 1])
+    """
+    names = range(len(patients)) if items is None else items
+    if len(names) != len(patients):
+        raise MetricError("Every item needs a patient.", expected=f"{len(names)} patients", got=len(patients))
+    # A float that differs from itself is NaN, the way tables write a missing id.
+    keys = [
+        (1, i if items is None else str(i)) if p is None or p != p else (0, str(p))  # noqa: PLR0124  (NaN test)
+        for p, i in zip(patients, names, strict=True)
+    ]
+    number = {key: code for code, key in enumerate(sorted(set(keys)))}
+    return Clusters(np.array([number[key] for key in keys], dtype=np.int64), len(number))
+
+
+def cluster_weights(count: int, replicates: int = 1000, seed: int = 0, block: int = BLOCK) -> Iterator[Weights]:
+    """Draw ``count`` of ``count`` patients with replacement, again and again.
+
+    Yields:
+        Counts (count, b), one column a replicate, b = ``block`` (fewer in the last), so that memory stays bounded.
+    """
+    for start in range(0, replicates, block):
+        columns = range(start, min(start + block, replicates))
+        weights = np.empty((count, len(columns)), dtype=np.uint16)
+        for column, replicate in enumerate(columns):
+            drawn = np.random.default_rng([seed, replicate]).integers(count, size=count)
+            weights[:, column] = np.bincount(drawn, minlength=count)
+        yield weights
+
+
+def bootstrap_ranking(
+    labels: ArrayLike, scores: ArrayLike, by: Clusters, replicates: int = 1000, seed: int = 0
+) -> RankReplicates:
+    """Replicate AUC, average precision and trapezoid AUPRC of every class; same draws for all classes.
+
+    Args:
+        labels: (N, C); 0, 1 or NaN (not annotated).
+        scores: (N, C); ties count half, as in `classification.auc`.
+        by: clusters of the N cases.
+        replicates: B.
+        seed: another seed, other draws.
+    """
+    truth, score = table(labels, scores)
+    rankings = [_ranking(truth[:, c], score[:, c], by) for c in range(truth.shape[1])]
+
+    def measure(weights: Weights) -> FloatArray:
+        return np.stack([_ranked(weights, *ranking) for ranking in rankings], axis=-1)
+
+    found = _replicate(measure, by, truth.shape[0], (3, replicates, truth.shape[1]), seed)
+    return RankReplicates(*found)
+
+
+def bootstrap_sums(values: ArrayLike, by: Clusters, replicates: int = 1000, seed: int = 0) -> FloatArray:
+    """Replicate sums over items, from which any ratio of sums follows.
+
+    Args:
+        values: (N, K), finite.
+        by: clusters of the N items.
+        replicates: B.
+        seed: another seed, other draws.
+
+    Returns:
+        (B, K); NaN where there are fewer than two clusters, since one says nothing about the next.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 2 or not np.isfinite(array).all():
+        raise MetricError("Only finite numbers add up.", expected="(items, quantities)", got=f"shape {array.shape}")
+    sums = _cluster_sums(array, by)
+    return _replicate(
+        lambda weights: _weighted_sums(weights, sums), by, array.shape[0], (replicates, array.shape[1]), seed
+    )
+
+
+def bootstrap_mean(values: ArrayLike, by: Clusters, replicates: int = 1000, seed: int = 0) -> FloatArray:
+    """Replicate means over the defined values: pointing, Dice, IoU, accuracy.
+
+    Args:
+        values: (N,) or (N, K), NaN (None) where undefined.
+        by: clusters of the N items.
+        replicates: B.
+        seed: another seed, other draws.
+
+    Returns:
+        (B,) or (B, K); NaN where no value of the replicate is defined, and everywhere for a column whose defined
+        values belong to fewer than two clusters.
+    """
+    array = as_numbers(values)
+    defined = ~np.isnan(array)
+    return bootstrap_ratio(np.where(defined, array, 0.0), defined, by, replicates, seed)
+
+
+def bootstrap_ratio(
+    numerators: ArrayLike, denominators: ArrayLike, by: Clusters, replicates: int = 1000, seed: int = 0
+) -> FloatArray:
+    """Replicate a ratio of sums (Hamming accuracy: pairs right over pairs annotated, a case).
+
+    Args:
+        numerators: (N,) or (N, K), finite.
+        denominators: of the same shape; 0 or more.
+        by: clusters of the N items.
+        replicates: B.
+        seed: another seed, other draws.
+
+    Returns:
+        (B,) or (B, K); NaN where the denominators of the replicate add to 0, and everywhere for a column whose
+        denominators are 0 in all clusters but one.
+    """
+    top, bottom = np.asarray(numerators, dtype=np.float64), np.asarray(denominators, dtype=np.float64)
+    if top.shape != bottom.shape:
+        raise MetricError("Numerators and denominators differ.", expected=f"shape {top.shape}", got=bottom.shape)
+    columns = top.reshape(top.shape[0], -1), bottom.reshape(top.shape[0], -1)
+    sums = bootstrap_sums(np.hstack(columns), by, replicates, seed)
+    above, below = np.hsplit(sums, 2)
+    spread = np.count_nonzero(_cluster_sums(columns[1], by), axis=0) > 1
+    ratios = np.full(above.shape, np.nan)
+    np.divide(above, below, out=ratios, where=(below > 0) & spread)
+    return ratios.reshape(replicates, *top.shape[1:])
+
+
+def bootstrap_f1(
+    labels: ArrayLike,
+    probabilities: ArrayLike,
+    by: Clusters,
+    threshold: float = 0.5,
+    replicates: int = 1000,
+    seed: int = 0,
+) -> FloatArray:
+    """Replicate the F1 of every class at one threshold: (B, C), NaN where the replicate has no positives."""
+    truth, p = table(labels, probabilities)
+    positive, called = truth == 1, (p >= threshold) & ~np.isnan(truth)
+    counts = np.hstack([positive & called, positive, called])
+    tp, positives, calls = np.hsplit(bootstrap_sums(counts, by, replicates, seed), 3)
+    f1 = np.full(tp.shape, np.nan)
+    np.divide(2 * tp, positives + calls, out=f1, where=positives > 0)
+    return f1
+
+
+def macro_replicates(replicates: FloatArray) -> FloatArray:
+    """Average (B, C) replicates over the classes defined in each: (B,)."""
+    defined = ~np.isnan(replicates)
+    n = defined.sum(axis=1)
+    mean = np.full(n.shape, np.nan)
+    np.divide(np.where(defined, replicates, 0.0).sum(axis=1), n, out=mean, where=n > 0)
+    return mean
+
+
+def percentile_interval(replicates: ArrayLike, level: float = 0.95) -> Interval:
+    """Cut (1 - level) / 2 of the defined replicates off at either end, with linear interpolation.
+
+    Args:
+        replicates: (B,), NaN where undefined.
+        level: share of replicates inside.
+
+    Example:
+        >>> percentile_interval([0.0, 1.0, 2.0, 3.0, 4.0, float("nan")], level=0.5)
+        Interval(low=1.0, high=3.0, used=5, skipped=1)
+    """
+    if not 0 < level < 1:
+        raise MetricError("The level of an interval is a share.", expected="between 0 and 1", got=level)
+    array = np.asarray(replicates, dtype=np.float64).ravel()
+    defined = array[~np.isnan(array)]
+    skipped = array.size - defined.size
+    if not defined.size:
+        return Interval(None, None, 0, skipped)
+    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(low), float(high), defined.size, skipped)
+
+
+def with_interval(value: Value, replicates: ArrayLike, level: float = 0.95) -> Value:
+    """Return the value with its percentile interval and the number of replicates skipped; undefined stays so."""
+    if value.value is None:
+        return value
+    interval = percentile_interval(replicates, level)
+    return replace(value, low=interval.low, high=interval.high, skipped=interval.skipped)
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedInterval:
+    """Mean of the replicate means, and two of their order statistics; None where nothing is defined."""
+
+    centre: float | None
+    low: float | None
+    high: float | None
+
+
+def chexlocalize_interval(values: ArrayLike, replicates: int = 1000, seed: int = 0) -> list[PublishedInterval]:
+    """Compute the interval that CheXlocalize prints (to 3 decimals): images are drawn, not patients.
+
+    Numpy's legacy generator draws N of N images, the same for all pathologies; undefined values are left out of each
+    mean. Of n sorted means, those at ``int(0.025 n) - 1`` and ``int(0.975 n) - 1`` are the limits, and their mean is
+    the centre. Replicates without a value are left out first. For your own reports take `bootstrap_mean`.
+
+    Saporta et al., Benchmarking saliency methods for chest X-ray interpretation, Nature Machine Intelligence 2022.
+
+    Args:
+        values: (N, K) one row an image, one column a pathology; NaN (None) where undefined.
+        replicates: number of draws.
+        seed: of the generator; 0 in the publication.
+
+    Returns:
+        One interval a pathology.
+    """
+    array = as_numbers(values)
+    if array.ndim != 2 or not array.shape[0]:
+        raise MetricError("Images are missing.", expected="(images, pathologies)", got=f"shape {array.shape}")
+    n = array.shape[0]
+    generator = np.random.RandomState(seed)  # the publication's generator
+    counts = np.stack([np.bincount(generator.randint(0, n, size=n), minlength=n) for _ in range(replicates)])
+    defined = ~np.isnan(array)
+    items = Clusters(np.arange(n), n)
+    sums = [
+        _weighted_sums(counts.T.astype(np.uint16), _cluster_sums(x, items))
+        for x in (np.where(defined, array, 0.0), defined)
+    ]
+    return [_published(above[below > 0] / below[below > 0]) for above, below in zip(sums[0].T, sums[1].T, strict=True)]
+
+
+def _published(means: FloatArray) -> PublishedInterval:
+    if not means.size:
+        return PublishedInterval(None, None, None)
+    ordered = np.sort(means)
+    low, high = (max(int(share * means.size) - 1, 0) for share in (0.025, 0.975))
+    return PublishedInterval(float(means.mean()), float(ordered[low]), float(ordered[high]))
+
+
+def _replicate(
+    measure: Callable[[Weights], FloatArray], by: Clusters, n: int, shape: tuple[int, ...], seed: int
+) -> FloatArray:
+    """Fill (..., B, K) block by block; all NaN for fewer than two clusters."""
+    if by.codes.shape != (n,):
+        raise MetricError("Clusters and items differ.", expected=f"{n} items", got=by.codes.shape)
+    found = np.full(shape, np.nan)
+    if by.count < 2:
+        return found
+    start = 0
+    for weights in cluster_weights(by.count, shape[-2], seed):
+        found[..., start : start + weights.shape[1], :] = measure(weights)
+        start += weights.shape[1]
+    return found
+
+
+def _cluster_sums(values: NDArray[np.generic], by: Clusters) -> FloatArray:
+    """Add the items of each cluster: (clusters, K), the same in whatever order the items come."""
+    array = values.astype(np.float64)
+    order = np.lexsort((*array.T, by.codes))  # equal rows may swap, so the order of every sum is settled
+    starts = np.searchsorted(by.codes[order], np.arange(by.count))
+    return np.ascontiguousarray(np.add.reduceat(array[order], starts, axis=0))
+
+
+def _ranking(
+    truth: FloatArray, score: FloatArray, by: Clusters
+) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Cluster, label and "last of its ties" of the annotated cases, highest score first."""
+    known = np.flatnonzero(~np.isnan(truth))
+    order = known[np.argsort(-score[known], kind="stable")]
+    ranked = score[order]
+    last = np.append(ranked[1:] != ranked[:-1], True)[: order.size]
+    return by.codes[order], truth[order] == 1, last
+
+
+@kernel
+def _ranked(
+    weights: Weights, cluster: NDArray[np.int64], positive: NDArray[np.bool_], last: NDArray[np.bool_]
+) -> FloatArray:
+    """AUC, average precision and trapezoid AUPRC (3, b) of weighted cases; the loops over b are vectorised.
+
+    Counts are whole numbers in float64, exact up to 2**53.
+    """
+    b = weights.shape[1]
+    tp, fp, new_tp, new_fp = np.zeros(b), np.zeros(b), np.zeros(b), np.zeros(b)
+    twice, ap, trapezoid, precision = np.zeros(b), np.zeros(b), np.zeros(b), np.ones(b)
+    for i in range(cluster.size):
+        drawn = weights[cluster[i]]
+        gained = new_tp if positive[i] else new_fp
+        for r in range(b):
+            gained[r] += drawn[r]
+        if last[i]:
+            for r in range(b):
+                twice[r] += new_fp[r] * (2.0 * tp[r] + new_tp[r])
+                tp[r] += new_tp[r]
+                fp[r] += new_fp[r]
+                before = precision[r]
+                called = tp[r] + fp[r]
+                precision[r] = tp[r] / called if called > 0.0 else 1.0
+                ap[r] += new_tp[r] * precision[r]
+                trapezoid[r] += new_tp[r] * (precision[r] + before) * 0.5
+                new_tp[r] = 0.0
+                new_fp[r] = 0.0
+    found = np.full((3, b), np.nan)
+    for r in range(b):
+        if tp[r] > 0.0:
+            found[1, r] = ap[r] / tp[r]
+            found[2, r] = trapezoid[r] / tp[r]
+            if fp[r] > 0.0:
+                found[0, r] = twice[r] / (2.0 * tp[r] * fp[r])
+    return found
+
+
+@kernel
+def _weighted_sums(weights: Weights, sums: FloatArray) -> FloatArray:
+    """(b, K) = weights (P, b) transposed times sums (P, K), added in the order of the clusters."""
+    b = weights.shape[1]
+    total = np.zeros((sums.shape[1], b))
+    for p in range(sums.shape[0]):
+        for k in range(sums.shape[1]):
+            value = sums[p, k]
+            if value != 0.0:
+                for r in range(b):
+                    total[k, r] += value * weights[p, r]
+    return total.T.copy()
