@@ -56,10 +56,17 @@ class Stages(Protocol):
         """Run the model on loaded items, one result each. Called from one thread at a time, in plan order."""
 
     def measure(self, item: Item, loaded: Any, inferred: Any) -> Measured:
-        """Measure one item. Called from several threads; must not depend on other items."""
+        """Measure one item. Called from several threads; must not depend on other items.
+
+        Raises:
+            DataError: the item's truth cannot be read; treated as in ``load``.
+        """
 
     def failed(self, item: Item, reason: str) -> Measured:
-        """Return the rows of an item that could not be read: nothing invented, the reason kept."""
+        """Return the rows of an item that could not be read: nothing invented, the reason kept.
+
+        Called from several threads. ``reason`` is the kind of trouble, without a path, so that it can be counted.
+        """
 
 
 class Task(Protocol):

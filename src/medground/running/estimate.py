@@ -1,0 +1,147 @@
+"""What a run would cost, without running it: items, disk, time. Takes no lock and writes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from medground.benchmarks.base import Benchmark, Item, Task
+from medground.errors import DataError
+from medground.running.arrays import pack_arrays
+from medground.running.chunks import DamagedChunkError, Receipt, chunk_files, encode_rows, read_receipt
+from medground.running.options import Options
+from medground.running.plan import Chunk, TaskPlan
+from medground.running.profile import Profile
+from medground.running.run import plan_run, previous_manifest, torch_threads, unfinished
+from medground.running.threads import fixed_torch_threads
+
+
+@dataclass(frozen=True)
+class TaskEstimate:
+    """What a task would cost.
+
+    Attributes:
+        path: the task's path.
+        items: how many it has.
+        items_left: how many of them are still to be computed.
+        chunks: how many it has.
+        chunks_left: how many of them are still to be computed.
+        seconds: until it is done; None: not measured.
+        bytes: what its missing chunks will take on the disk; None: neither measured nor any chunk finished.
+    """
+
+    path: tuple[str, ...]
+    items: int
+    items_left: int
+    chunks: int
+    chunks_left: int
+    seconds: float | None
+    bytes: int | None
+
+
+def estimate(
+    benchmark: Benchmark, folder: Path, *, options: Options | None = None, measure: bool = False
+) -> list[TaskEstimate]:
+    """Return what each task of a run in ``folder`` would cost.
+
+    Args:
+        benchmark: what would be run.
+        folder: the run folder, which need not exist.
+        options: of the engine.
+        measure: open every unfinished task and time its first batch; without, only what needs no model is known.
+
+    Raises:
+        RunError: there is nothing to run.
+    """
+    options = options or Options()
+    threads = torch_threads(options, previous_manifest(folder, lambda _: None))
+    plan = plan_run(benchmark, options, threads)
+    finished = _Finished(folder)
+    with fixed_torch_threads(threads) as opened:
+        estimates = []
+        for planned, todo in unfinished(plan, finished, options):
+            batch = _time_batch(planned.task, next(todo[0].batches())) if measure and todo else None
+            opened()
+            estimates.append(_estimate(planned, todo, finished.bytes_per_item(planned), batch, options.n_workers))
+    return estimates
+
+
+class _Finished:
+    """Looks up finished chunks, and what they take on the disk."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __call__(self, chunk: Chunk) -> Receipt | None:
+        try:
+            return read_receipt(chunk_files(self._folder, chunk.path, chunk.name))
+        except DamagedChunkError:
+            return None
+
+    def bytes_per_item(self, planned: TaskPlan) -> float | None:
+        sizes, items = 0, 0
+        for chunk in planned.chunks:
+            if self(chunk) is not None:
+                files = chunk_files(self._folder, chunk.path, chunk.name)
+                sizes += sum(f.stat().st_size for f in (files.rows, files.arrays, files.receipt) if f.exists())
+                items += len(chunk.items)
+        return sizes / items if items else None
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """What one batch took: seconds a stage, and bytes an item."""
+
+    profile: Profile
+    items: int
+    bytes_per_item: float
+
+
+def _time_batch(task: Task, items: Sequence[Item]) -> _Batch:
+    profile = Profile()
+    with profile.timing("open"):
+        stages = task.open()
+    loaded = []
+    for item in items:
+        try:
+            with profile.timing("load"):
+                loaded.append((item, stages.load(item)))
+        except DataError:
+            continue
+    with profile.timing("infer"):
+        inferred = stages.infer([data for _, data in loaded]) if loaded else []
+    with profile.timing("measure"):
+        measured = [
+            (item.item_id, stages.measure(item, data, result))
+            for (item, data), result in zip(loaded, inferred, strict=True)
+        ]
+    rows = encode_rows([row for _, part in measured for row in part.rows], task.schema)
+    arrays = pack_arrays((item_id, part.arrays) for item_id, part in measured) or b""
+    return _Batch(profile, len(items), (len(rows) + len(arrays)) / len(items))
+
+
+def _estimate(
+    planned: TaskPlan, todo: Sequence[Chunk], stored: float | None, batch: _Batch | None, workers: int
+) -> TaskEstimate:
+    left = sum(len(chunk.items) for chunk in todo)
+    per_item = stored if stored is not None or batch is None else batch.bytes_per_item
+    return TaskEstimate(
+        path=planned.path,
+        items=planned.n_items,
+        items_left=left,
+        chunks=len(planned.chunks),
+        chunks_left=len(todo),
+        seconds=None if batch is None and todo else _seconds(batch, left, workers),
+        bytes=None if per_item is None and todo else round((per_item or 0.0) * left),
+    )
+
+
+def _seconds(batch: _Batch | None, left: int, workers: int) -> float:
+    if batch is None:
+        return 0.0
+    spent = batch.profile.seconds
+    beside = spent["load"] + spent["measure"]
+    # With workers the slower of the two sides sets the pace.
+    pace = max(spent["infer"], beside / workers) if workers else spent["infer"] + beside
+    return spent["open"] + left * pace / batch.items

@@ -1,0 +1,67 @@
+"""What a user chooses about the engine: how fast, how safe, and what to do with a file that cannot be read."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from medground.errors import ConfigError
+
+OnError = Literal["stop", "skip"]
+
+
+def available_cores() -> int:
+    """Return how many cores this process may use."""
+    # os.process_cpu_count comes with Python 3.13, and macOS has no affinity.
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of the local engine.
+
+    Attributes:
+        chunk: items that are stored at once; what a kill can cost.
+        workers: threads that decode before the model and measure after it; 0: everything in the calling thread.
+            None: one a core, 8 at most.
+        on_error: whether an item that cannot be read stops the run, or is skipped, listed and counted.
+        memory_items: how many decoded items may be in memory, at least one batch. None: three batches and one
+            a worker.
+        torch_threads: threads of torch on the CPU. None: those that this folder's run began with, or one a core.
+        retry_failed: compute chunks with failed items again. Always so where ``on_error`` is ``stop``.
+    """
+
+    chunk: int = 64
+    workers: int | None = None
+    on_error: OnError = "stop"
+    memory_items: int | None = None
+    torch_threads: int | None = None
+    retry_failed: bool = False
+
+    def __post_init__(self) -> None:
+        lowest = {"chunk": 1, "workers": 0, "memory_items": 1, "torch_threads": 1}
+        for name, least in lowest.items():
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise ConfigError("a number is too small", where=f"engine.{name}", expected=f">= {least}", got=value)
+        if self.on_error not in get_args(OnError):
+            raise ConfigError("unknown choice", where="engine.on_error", expected="stop or skip", got=self.on_error)
+
+    @property
+    def n_workers(self) -> int:
+        """Number of worker threads."""
+        return min(8, available_cores()) if self.workers is None else self.workers
+
+    @property
+    def accepts_failures(self) -> bool:
+        """Whether a stored chunk with failed items counts as finished."""
+        return self.on_error == "skip" and not self.retry_failed
+
+    def in_memory(self, batch_size: int) -> int:
+        """Return how many decoded items may be in memory at once."""
+        if self.n_workers == 0:
+            return batch_size
+        wanted = 3 * batch_size + self.n_workers if self.memory_items is None else self.memory_items
+        return max(batch_size, wanted)

@@ -1,0 +1,145 @@
+"""From tasks to chunks: what is computed together, decided before anything runs.
+
+A *chunk* is what is stored at once, a *batch* what the model sees at once. Both follow from the plan alone and a batch
+never crosses a chunk, so neither the number of workers nor a resume can change what the model is given. A chunk is
+named by a fingerprint of all that made it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import medground
+from medground.benchmarks.base import Item, Task
+from medground.errors import ConfigError, RunError
+from medground.running.names import folder_name
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Items of one task that are stored together.
+
+    Attributes:
+        task_index: which task of the plan.
+        path: the task's path.
+        index: which chunk of the task, from 0.
+        items: in the task's order.
+        batch_size: items a call of the model; the last batch of a chunk may be smaller.
+        name: ``index-fingerprint``, the stem of its files.
+    """
+
+    task_index: int
+    path: tuple[str, ...]
+    index: int
+    items: tuple[Item, ...]
+    batch_size: int
+    name: str
+
+    def batches(self) -> Iterator[tuple[Item, ...]]:
+        """Yield the items of every call of the model, in order."""
+        for start in range(0, len(self.items), self.batch_size):
+            yield self.items[start : start + self.batch_size]
+
+
+@dataclass(frozen=True)
+class TaskPlan:
+    """A task, cut into chunks."""
+
+    task: Task
+    path: tuple[str, ...]
+    fingerprint: str
+    batch_size: int
+    chunks: tuple[Chunk, ...]
+
+    @property
+    def n_items(self) -> int:
+        """Number of items of the task."""
+        return sum(len(chunk.items) for chunk in self.chunks)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that a run computes, in order."""
+
+    tasks: tuple[TaskPlan, ...]
+
+    @property
+    def chunks(self) -> tuple[Chunk, ...]:
+        """Every chunk, in order."""
+        return tuple(chunk for planned in self.tasks for chunk in planned.chunks)
+
+    @property
+    def n_items(self) -> int:
+        """Number of items of all tasks."""
+        return sum(planned.n_items for planned in self.tasks)
+
+
+def make_plan(
+    tasks: Sequence[Task],
+    *,
+    chunk_size: int = 64,
+    settings: Mapping[str, Any] | None = None,
+    version: str = medground.__version__,
+) -> Plan:
+    """Cut tasks into chunks.
+
+    Args:
+        tasks: the benchmark's grid of work.
+        chunk_size: items a chunk; the last chunk of a task may be smaller.
+        settings: whatever else of the engine can change the last bit of a result (JSON-like).
+        version: of medground; rows that another version made are not mixed with these.
+
+    Raises:
+        ConfigError: a size is not positive.
+        RunError: two tasks share a folder, or two items of a task an id.
+    """
+    if chunk_size < 1:
+        raise ConfigError("a chunk holds at least one item", where="engine.chunk", got=chunk_size)
+    _refuse_shared_folders(tasks)
+    common = [version, dict(settings or {}), chunk_size]
+    return Plan(tuple(_plan_task(index, task, chunk_size, common) for index, task in enumerate(tasks)))
+
+
+def _plan_task(task_index: int, task: Task, chunk_size: int, common: Sequence[Any]) -> TaskPlan:
+    path, batch_size, fingerprint = tuple(task.path), task.batch_size, task.fingerprint()
+    if batch_size < 1:
+        raise ConfigError("a batch holds at least one item", where="/".join(path), got=batch_size)
+    items = tuple(task.items())
+    _refuse_shared_ids(path, items)
+    chunks = []
+    for index, start in enumerate(range(0, len(items), chunk_size)):
+        part = items[start : start + chunk_size]
+        made_of = [*common, fingerprint, batch_size, [item.item_id for item in part]]
+        digest = hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()[:16]
+        chunks.append(Chunk(task_index, path, index, part, batch_size, f"{index:05d}-{digest}"))
+    return TaskPlan(task, path, fingerprint, batch_size, tuple(chunks))
+
+
+def _refuse_shared_folders(tasks: Sequence[Task]) -> None:
+    # Folded, because some file systems do not tell upper from lower case.
+    folders = [tuple(folder_name(part).casefold() for part in task.path) for task in tasks]
+    for task, folder in zip(tasks, folders, strict=True):
+        if not folder or folders.count(folder) > 1:
+            raise RunError(
+                "every task needs a folder of its own",
+                where="/".join(task.path) or "a task without a path",
+                expected="names that differ, upper and lower case taken as one",
+                fix="give one of the two a name of its own in the run file: name: ...",
+            )
+
+
+def _refuse_shared_ids(path: tuple[str, ...], items: Sequence[Item]) -> None:
+    item_id, times = next(iter(Counter(item.item_id for item in items).most_common(1)), ("", 0))
+    if times > 1:
+        raise RunError(
+            "an item id stands for more than one item",
+            where=f"{'/'.join(path)}: {item_id!r}",
+            expected="ids that are unique within a task",
+            got=f"{times} items with this id",
+            fix="remove the duplicated rows from the dataset's table",
+        )

@@ -1,0 +1,201 @@
+"""A run from its plan to its summary: what ``medground run`` does."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from medground.benchmarks.base import Benchmark, Summary
+from medground.errors import RunError
+from medground.running.chunks import Receipt
+from medground.running.jsonable import to_json
+from medground.running.local import Work, run_local
+from medground.running.manifest import Manifest
+from medground.running.options import Options, available_cores
+from medground.running.plan import Chunk, Plan, make_plan
+from medground.running.profile import Profile, total
+from medground.running.progress import Progress
+from medground.running.reading import read_manifest
+from medground.running.redact import redact
+from medground.running.store import Store
+from medground.running.threads import fixed_torch_threads
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """A finished run.
+
+    Attributes:
+        folder: where it lies.
+        items: how many items its tasks have, failed ones included.
+        failures: how many of them could not be read.
+        chunks: how many chunks it has.
+        reused: how many of them were finished before this session.
+        profile: where the time of this session went, by task and in total.
+        summary: what the benchmark says.
+    """
+
+    folder: Path
+    items: int
+    failures: int
+    chunks: int
+    reused: int
+    profile: Mapping[str, Any]
+    summary: Summary
+
+
+def execute(
+    benchmark: Benchmark,
+    folder: Path,
+    *,
+    config: Mapping[str, Any] | None = None,
+    options: Options | None = None,
+    fresh: bool = False,
+    progress: Progress | None = None,
+) -> RunReport:
+    """Run a benchmark in a folder, or go on with the run that is there.
+
+    Args:
+        benchmark: what to run.
+        folder: the run folder; made where it does not exist.
+        config: the resolved run file, written to ``run.yaml`` without its secrets.
+        options: of the engine.
+        fresh: remove an earlier run from the folder first.
+        progress: what is told about it.
+
+    Raises:
+        RunError: the folder is in use, belongs to another run or cannot be written; there is nothing to run; an item
+            cannot be read and ``on_error`` is ``stop``.
+        Exception: whatever a stage of the benchmark raised. Finished chunks stay, and the next call goes on.
+    """
+    options, progress = options or Options(), progress or Progress()
+    config = redact({"benchmark": {"name": benchmark.name}} if config is None else config)
+    with Store(folder, config, fresh=fresh, say=progress.say) as store:
+        previous = previous_manifest(folder, progress.say)
+        threads = torch_threads(options, previous)
+        plan = plan_run(benchmark, options, threads)
+        manifest = Manifest(benchmark.name, benchmark.manifest(), plan, options, threads, previous)
+        session = _Session(benchmark, store, plan, options, progress, manifest)
+        try:
+            return session.run(threads)
+        except BaseException as error:
+            session.stopped(error)
+            raise
+
+
+def plan_run(benchmark: Benchmark, options: Options, threads: int) -> Plan:
+    """Return the plan of a run.
+
+    Raises:
+        RunError: there is nothing to run.
+    """
+    plan = make_plan(benchmark.tasks(), chunk_size=options.chunk, settings={"torch_threads": threads})
+    if plan.n_items == 0:
+        raise RunError(
+            "there is nothing to run",
+            where=benchmark.name,
+            expected="at least one item",
+            got=f"{len(plan.tasks)} tasks without an item",
+            fix="check the datasets of the run file: medground validate FILE",
+        )
+    return plan
+
+
+def previous_manifest(folder: Path, say: Callable[[str], None]) -> dict[str, Any] | None:
+    """Return the manifest of the session before, or None where there is none that can be read."""
+    if not (folder / "manifest.json").exists():
+        return None
+    try:
+        return read_manifest(folder)
+    except RunError as error:
+        say(f"{error.what} and is written anew: {error.where}")
+        return None
+
+
+def torch_threads(options: Options, previous: Mapping[str, Any] | None) -> int:
+    """Return how many threads torch computes with: as asked, as in the session before, or one a core."""
+    if options.torch_threads is not None:
+        return options.torch_threads
+    if previous is not None:
+        return int(previous["settings"]["torch_threads"])
+    wanted = os.environ.get("OMP_NUM_THREADS", "")
+    return int(wanted) if wanted.isdecimal() and int(wanted) > 0 else available_cores()
+
+
+def unfinished(plan: Plan, finished: Callable[[Chunk], Receipt | None], options: Options) -> Work:
+    """Return tasks with those of their chunks that are still to be computed."""
+
+    def todo(chunk: Chunk) -> bool:
+        receipt = finished(chunk)
+        return receipt is None or bool(receipt.failures and not options.accepts_failures)
+
+    return [(planned, [chunk for chunk in planned.chunks if todo(chunk)]) for planned in plan.tasks]
+
+
+class _Session:
+    """One go at a plan, from the first unfinished chunk to the summary."""
+
+    def __init__(
+        self,
+        benchmark: Benchmark,
+        store: Store,
+        plan: Plan,
+        options: Options,
+        progress: Progress,
+        manifest: Manifest,
+    ) -> None:
+        self._benchmark, self._store, self._plan = benchmark, store, plan
+        self._options, self._progress, self._manifest = options, progress, manifest
+        self._total = len(plan.chunks)
+        self._reused = 0
+
+    def run(self, threads: int) -> RunReport:
+        """Compute what is missing, then the summary."""
+        if self._manifest.changed:
+            changed = "; ".join(f"{key}: {old} -> {new}" for key, (old, new) in self._manifest.changed.items())
+            self._progress.say(f"the environment has changed since the first session: {changed}")
+        self._store.put("manifest.json", to_json(self._manifest.data))
+        work = unfinished(self._plan, self._store.finished, self._options)
+        profiles = self._compute(work, threads)
+        failures = self._store.put_failures(self._plan)
+        summary = self._benchmark.summarise({p.path: self._store.rows(p) for p in self._plan.tasks})
+        profile = {"total": total(profiles).as_dict(), "tasks": [p.as_dict() for p in profiles]}
+        if profiles:
+            self._store.put("profile.json", to_json(profile))
+        self._end("finished")
+        self._store.put_summary(summary)
+        return RunReport(self._store.folder, self._plan.n_items, failures, self._total, self._reused, profile, summary)
+
+    def _compute(self, work: Work, threads: int) -> list[Profile]:
+        todo = [chunk for _, chunks in work for chunk in chunks]
+        self._reused = self._total - len(todo)
+        if todo:
+            self._store.remove_summary()
+        if self._reused:
+            self._progress.say(f"{self._reused} of {self._total} chunks are finished and are not computed again")
+        self._progress.start(self._plan.n_items, self._plan.n_items - sum(len(chunk.items) for chunk in todo))
+        try:
+            with fixed_torch_threads(threads) as opened:
+                return run_local(work, self._store, self._options, self._progress, opened)
+        finally:
+            self._progress.stop()
+
+    def stopped(self, error: BaseException) -> None:
+        """Leave the folder in order after an error, and tell how to go on."""
+        # On a full disk these cannot be written either; that has been said already, and both are only derived.
+        with contextlib.suppress(RunError):
+            self._store.put_failures(self._plan)
+            self._end(f"stopped by {type(error).__name__}")
+        safe = self._store.n_finished
+        self._progress.say(
+            f"stopped: {safe} of {self._total} chunks are safe in {self._store.folder}; "
+            "the same command goes on from there"
+        )
+
+    def _end(self, outcome: str) -> None:
+        self._manifest.end(outcome, reused=self._reused, computed=self._store.n_written)
+        self._store.put("manifest.json", to_json(self._manifest.data))

@@ -1,0 +1,184 @@
+"""A small benchmark in pure numpy, and a command line to run, kill and resume it in a process of its own.
+
+What the model returns depends on the make-up of its batch, in the last digits: a run that forms other batches after
+a resume, or with other workers, is found out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import signal
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from medground.benchmarks.base import Item, Measured, Summary
+from medground.errors import DataError
+
+SCHEMA = pl.Schema(
+    {
+        "item_id": pl.String,
+        "score": pl.Float64,
+        "counts": pl.List(pl.Int32),
+        "state": pl.String,
+    }
+)
+
+
+def pixels(item_id: str, size: int = 6) -> np.ndarray:
+    seed = int.from_bytes(hashlib.sha256(item_id.encode()).digest()[:8], "big")
+    return np.random.default_rng(seed).random((size, size))
+
+
+@dataclass
+class Probe:
+    """What happened, for tests to look at; and hooks to make things happen."""
+
+    opened: list = field(default_factory=list)
+    loaded: list = field(default_factory=list)
+    batches: list = field(default_factory=list)
+    measured: list = field(default_factory=list)
+    on_load: object = None
+    on_infer: object = None
+    on_measure: object = None
+
+
+class FakeStages:
+    def __init__(self, task):
+        self.task, self.probe = task, task.probe
+
+    def load(self, item):
+        self.probe.loaded.append(item.item_id)
+        if item.item_id in self.task.bad:
+            raise DataError("the picture is cut short", where=f"/data/{item.item_id}.png", got="12 bytes")
+        if self.probe.on_load:
+            self.probe.on_load(item)
+        time.sleep(self.task.load_time)
+        return pixels(item.item_id)
+
+    def infer(self, batch):
+        self.probe.batches.append(len(batch))
+        if self.probe.on_infer:
+            self.probe.on_infer(len(self.probe.batches))
+        time.sleep(self.task.infer_time)
+        together = sum(x.sum() for x in batch)
+        return [(x.mean() + 1e-9 * together + 1e-12 * i, np.float32(x)) for i, x in enumerate(batch)]
+
+    def measure(self, item, loaded, inferred):
+        self.probe.measured.append(item.item_id)
+        if item.item_id in self.task.bad_truth:
+            raise DataError("the mask is cut short", where=f"/data/{item.item_id}.mask.png")
+        if self.probe.on_measure:
+            self.probe.on_measure(item)
+        score, saliency = inferred
+        counts = [int((loaded > t).sum()) for t in (0.25, 0.5, 0.75)]
+        row = {"item_id": item.item_id, "score": score, "counts": counts, "state": "ok"}
+        return Measured([row], {"map": saliency})
+
+    def failed(self, item, reason):
+        return Measured([{"item_id": item.item_id, "score": None, "counts": None, "state": reason}])
+
+
+class FakeTask:
+    def __init__(
+        self,
+        path=("model", "data"),
+        n=20,
+        batch_size=3,
+        *,
+        bad=(),
+        bad_truth=(),
+        probe=None,
+        version="1",
+        load_time=0.0,
+        infer_time=0.0,
+    ):
+        self.path, self.batch_size, self.version = path, batch_size, version
+        self.n, self.bad, self.bad_truth = n, set(bad), set(bad_truth)
+        self.probe = probe or Probe()
+        self.load_time, self.infer_time = load_time, infer_time
+        self.schema = SCHEMA
+
+    def items(self):
+        return [Item(f"s{i:02d}") for i in range(self.n)]
+
+    def fingerprint(self):
+        return f"{'/'.join(self.path)} {self.version}"
+
+    def open(self):
+        self.probe.opened.append(self.path)
+        return FakeStages(self)
+
+
+class FakeBenchmark:
+    name = "fake"
+
+    def __init__(self, *tasks):
+        self._tasks = tasks
+
+    def tasks(self):
+        return self._tasks
+
+    def summarise(self, rows):
+        data, lines = {}, []
+        for path, frame in rows.items():
+            used = frame.filter(pl.col("state") == "ok")
+            mean = used["score"].mean() if len(used) else None
+            data["/".join(path)] = {"mean": mean, "n": len(used), "failed": len(frame) - len(used)}
+            lines.append({"task": "/".join(path), "mean": mean, "n": len(used)})
+        return Summary(data, {"means": pl.DataFrame(lines, schema_overrides={"mean": pl.Float64})})
+
+    def manifest(self):
+        return {"seed": 0, "api_key": "sk-very-secret"}
+
+
+def two_tasks(**kwargs):
+    """A benchmark of two tasks with failures, small enough to be run again and again."""
+    return FakeBenchmark(
+        FakeTask(("a", "data"), 23, 3, bad=("s04",), **kwargs),
+        FakeTask(("b", "data"), 10, 4, bad_truth=("s09",), **kwargs),
+    )
+
+
+def _die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _main():
+    from medground.running.options import Options
+    from medground.running.run import execute
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--die-after", type=float, help="seconds after the first call of the model")
+    parser.add_argument("--die-at-sync", type=int, help="instead of the n-th time that something reaches the disk")
+    parser.add_argument("--file-limit", type=int, help="no file may grow beyond this many bytes")
+    parser.add_argument("--wait", action="store_true", help="say 'ready' at the first call of the model, then hang")
+    args = parser.parse_args()
+
+    probe = Probe()
+    if args.die_after is not None:
+        probe.on_infer = lambda n: n == 1 and threading.Timer(args.die_after, _die).start()
+    if args.wait:
+        probe.on_infer = lambda n: (print("ready", flush=True), time.sleep(600))
+    if args.die_at_sync is not None:
+        syncs, fsync = iter(range(1, 10**6)), os.fsync
+        os.fsync = lambda handle: _die() if next(syncs) == args.die_at_sync else fsync(handle)
+    if args.file_limit:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, (args.file_limit, args.file_limit))
+    benchmark = two_tasks(probe=probe, load_time=0.002, infer_time=0.004)
+    execute(benchmark, args.folder, options=Options(chunk=4, workers=args.workers, on_error="skip"))
+    print(len(probe.batches))
+
+
+if __name__ == "__main__":
+    _main()
