@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
+from medground.datasets.lazy import LazyRegions
 from medground.imaging.regions import Region
 from medground.paths import resolve_inside
 
@@ -30,7 +31,8 @@ class Case:
         view: projection as the publisher writes it, usually ``PA``, ``AP`` or ``LATERAL``. None: unknown.
         labels: finding -> present (True), absent (False) or not annotated (None). A finding that is missing
             from the mapping is not annotated.
-        regions: finding -> where it is, for the findings that are localised in this case.
+        regions: finding -> where it is, for the findings that are localised in this case. A look-up may read a mask
+            file or a picture's header and raise a DataError; ``in``, iteration and ``len`` never do.
         notes: what was mended while reading this case (clipped boxes, merged readers), for the report.
     """
 
@@ -50,6 +52,7 @@ class DatasetInfo:
     Attributes:
         title: the name in the literature.
         findings: the classes in the paper's order.
+        further: classes that the files also annotate; they can be asked for by name.
         licence: terms of use in one sentence.
         redistributable: whether a report may show its pictures without being asked.
         citation: how to cite it.
@@ -58,7 +61,8 @@ class DatasetInfo:
         pixels_from: the collection whose pictures these are (``nih_chestxray14`` for RSNA, SIIM and ChestX-Det);
             patients are counted twice when two datasets with the same source are pooled.
         published_counts: name of a count -> published value, shown by ``validate`` beside the found one.
-        aliases: other spelling of a finding -> its name in ``findings``.
+        aliases: other spelling of a finding -> its name in ``findings`` or ``further``.
+        prompts: finding -> words for a prompt, where its name is an abbreviation or a file's spelling.
     """
 
     title: str
@@ -71,6 +75,8 @@ class DatasetInfo:
     pixels_from: str | None = None
     published_counts: Mapping[str, int] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
+    further: tuple[str, ...] = ()
+    prompts: Mapping[str, str] = field(default_factory=dict)
 
 
 @runtime_checkable
@@ -110,8 +116,14 @@ def fingerprint_cases(cases: Sequence[Case], root: Path) -> str:
             c.patient_id,
             c.view,
             sorted(c.labels.items()),
-            sorted((name, region.fingerprint()) for name, region in c.regions.items()),
+            sorted(_region_hashes(c.regions)),
         )
         for c in cases
     ]
     return fingerprint_of(rows)
+
+
+def _region_hashes(regions: Mapping[str, Region]) -> list[tuple[str, str]]:
+    if isinstance(regions, LazyRegions):
+        return [(name, regions.fingerprint(name)) for name in regions]
+    return [(name, region.fingerprint()) for name, region in regions.items()]

@@ -1,0 +1,1 @@
+"""What the datasets in a folder of their publisher share: tables, pictures, vocabulary, the reading itself."""

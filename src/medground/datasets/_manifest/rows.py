@@ -1,0 +1,223 @@
+"""The two forms of a manifest: JSON lines, one case a line, and CSV, one finding or region a row.
+
+Both become :class:`Entry` objects. Every key is known; a misspelt one is a problem that names the nearest right one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, NoReturn
+
+from medground.datasets._folder.tables import number, read_all, read_bytes, truth
+from medground.datasets.report import Ledger
+from medground.errors import DatasetError, did_you_mean
+
+Kind = Literal["box", "box_xywh", "polygon", "mask"]
+
+JSON_KEYS = ("image", "case_id", "patient_id", "view", "labels", "frame", "boxes", "boxes_xywh", "polygons", "masks")
+CORNERS = ("x0", "y0", "x1", "y1")
+SIDES = ("x", "y", "width", "height")
+FRAME = ("frame_width", "frame_height")
+JSON_SHAPES: dict[str, Kind] = {"boxes": "box", "boxes_xywh": "box_xywh", "polygons": "polygon", "masks": "mask"}
+CSV_COLUMNS = (
+    *("image", "case_id", "patient_id", "view", "finding", "label"),
+    *CORNERS,
+    *SIDES,
+    *FRAME,
+    *("polygon", "mask", "rle"),
+)
+
+
+class Shape(NamedTuple):
+    """One box, polygon or mask as the table writes it, with the place that it was read from."""
+
+    finding: str
+    kind: Kind
+    value: Any
+    frame: Any
+    where: str
+
+
+@dataclass
+class Entry:
+    """One case as the table writes it."""
+
+    where: str
+    image: str
+    case_id: str
+    patient_id: str | None = None
+    view: str | None = None
+    labels: dict[str, bool | None] = field(default_factory=dict)
+    shapes: list[Shape] = field(default_factory=list)
+
+
+def read_entries(path: Path, ledger: Ledger) -> list[Entry]:
+    """Return the cases of a ``.jsonl`` or ``.csv`` table; what cannot be read goes to the ledger.
+
+    Raises:
+        DatasetError: the file is neither, or cannot be read at all.
+    """
+    if path.suffix.lower() == ".csv":
+        return _from_csv(path, ledger)
+    if path.suffix.lower() in {".jsonl", ".ndjson"}:
+        return list(_from_json_lines(path, ledger))
+    raise DatasetError("a manifest is of an unknown kind", where=path, expected="a .csv or .jsonl file")
+
+
+def _from_json_lines(path: Path, ledger: Ledger) -> Iterator[Entry]:
+    for line, text in enumerate(read_bytes(path).decode("utf-8-sig", errors="replace").splitlines(), start=1):
+        where = f"{path.name} line {line}"
+        if not text.strip():
+            continue
+        try:
+            record = json.loads(text, object_pairs_hook=_unique, parse_constant=_refused)
+        except (ValueError, RecursionError) as error:
+            ledger.problem("a line is not JSON", where, got=error)
+            continue
+        if not isinstance(record, dict):
+            ledger.problem("a line is not a JSON object", where, got=type(record).__name__)
+        elif _keys_known(record, JSON_KEYS, where, ledger) and (entry := _entry_of(record, where, ledger)):
+            yield entry
+
+
+def _entry_of(record: Mapping[str, Any], where: str, ledger: Ledger) -> Entry | None:
+    image = record.get("image")
+    if not isinstance(image, str) or not image.strip():
+        ledger.problem("a case has no image", f"{where}, image", expected="a path below the root", got=image)
+        return None
+    entry = Entry(where, image.strip(), _text(record.get("case_id")) or Path(image.strip()).stem)
+    entry.patient_id, entry.view = _text(record.get("patient_id")), _text(record.get("view"))
+    for finding, label in _object(record, "labels", where, ledger).items():
+        if label not in (True, False, None):
+            ledger.problem("a label is not true, false or null", f"{where}, labels.{finding}", got=label)
+        else:
+            entry.labels[finding.strip()] = None if label is None else bool(label)
+    for key, kind in JSON_SHAPES.items():
+        for finding, value in _object(record, key, where, ledger).items():
+            place = f"{where}, {key}.{finding}"
+            shapes = value if isinstance(value, list) else [value]
+            if value is not shapes and kind != "mask":
+                ledger.problem("boxes and polygons are lists of lists", place, got=str(value)[:60])
+            else:
+                entry.shapes += [Shape(finding.strip(), kind, v, record.get("frame"), place) for v in shapes]
+    return entry
+
+
+def _from_csv(path: Path, ledger: Ledger) -> list[Entry]:
+    frame = read_all(path)
+    if not _keys_known(frame.columns, CSV_COLUMNS, f"{path.name} header", ledger) or "image" not in frame.columns:
+        if "image" not in frame.columns:
+            ledger.problem("a manifest has no column 'image'", path.name, expected=", ".join(CSV_COLUMNS))
+        return []
+    entries: dict[str, Entry] = {}
+    for line, row in enumerate(frame.iter_rows(named=True), start=2):
+        where = f"{path.name} row {line}"
+        image = row["image"]
+        if image is None:
+            ledger.problem("a case has no image", f"{where}, column image", expected="a path below the root")
+            continue
+        case_id = row.get("case_id") or Path(image).stem
+        entry = Entry(where, image, case_id, row.get("patient_id"), row.get("view"))
+        entry = entries.setdefault(case_id, entry)
+        told, tells = (entry.image, entry.patient_id, entry.view), (image, row.get("patient_id"), row.get("view"))
+        if told != tells:
+            ledger.problem(
+                f"rows of case {case_id!r} differ in image, patient_id or view", where, expected=told, got=tells
+            )
+        else:
+            _add_row(entry, row, where, ledger)
+    return list(entries.values())
+
+
+def _add_row(entry: Entry, row: Mapping[str, str | None], where: str, ledger: Ledger) -> None:
+    """Add the label and the shapes of one CSV row to its case."""
+    filled = [name for name in (*CORNERS, *SIDES, "label", "polygon", "mask", "rle") if row.get(name) is not None]
+    finding = row.get("finding")
+    if finding is None:
+        if filled:
+            ledger.problem(f"a row has a {filled[0]} but no finding", f"{where}, column finding")
+        return
+    size = [row.get(name) for name in FRAME]
+    frame = None if size == [None, None] else [number(side) for side in size]
+    _add_label(entry, finding, row.get("label"), f"{where}, column label", ledger)
+    for kind, names, parse in CSV_SHAPES:
+        cells = [row.get(name) for name in names]
+        if any(cell is not None for cell in cells):
+            place = f"{where}, column {names[0]}" + (f"..{names[-1]}" if len(names) > 1 else "")
+            entry.shapes.append(Shape(finding, kind, parse([cell or "" for cell in cells]), frame, place))
+
+
+def _add_label(entry: Entry, finding: str, text: str | None, where: str, ledger: Ledger) -> None:
+    said, before = truth(text), entry.labels.get(finding)
+    if text is not None and said is None:
+        ledger.problem("a label is not 1 or 0", where, expected="1, 0 or empty", got=text)
+    elif said is not None and before not in (None, said):
+        ledger.problem("rows of a case contradict each other", where, expected=f"{finding}: {before}", got=text)
+    else:
+        entry.labels[finding] = before if said is None else said
+
+
+def _numbers(texts: list[str]) -> list[float | None]:
+    return [number(text) for text in texts]
+
+
+def _points(texts: list[str]) -> list[list[float | None]]:
+    """Return ``x,y x,y x,y`` as pairs; separators may be blanks, commas or semicolons."""
+    values = _numbers(re.split(r"[\s,;]+", texts[0]))
+    return [values[i : i + 2] for i in range(0, len(values), 2)]
+
+
+def _text_of(texts: list[str]) -> str:
+    return texts[0]
+
+
+def _code(texts: list[str]) -> dict[str, str]:
+    return {"counts": texts[0]}
+
+
+CSV_SHAPES: tuple[tuple[Kind, tuple[str, ...], Callable[[list[str]], Any]], ...] = (
+    ("box", CORNERS, _numbers),
+    ("box_xywh", SIDES, _numbers),
+    ("polygon", ("polygon",), _points),
+    ("mask", ("mask",), _text_of),
+    ("mask", ("rle",), _code),
+)
+
+
+def _keys_known(keys: Iterable[str], known: tuple[str, ...], where: str, ledger: Ledger) -> bool:
+    strange = [key for key in keys if key not in known]
+    for key in strange:
+        ledger.problem(
+            f"a manifest has no key {key!r}" + (f", {near}" if (near := did_you_mean(key, known)) else ""),
+            where,
+            expected=", ".join(known),
+        )
+    return not strange
+
+
+def _object(record: Mapping[str, Any], key: str, where: str, ledger: Ledger) -> dict[str, Any]:
+    value = record.get(key)
+    if value is None or isinstance(value, dict):
+        return value or {}
+    ledger.problem("a value is not an object", f"{where}, {key}", expected="finding: value", got=type(value).__name__)
+    return {}
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"the key {next(k for k in keys if keys.count(k) > 1)!r} stands twice in one object")
+    return found
+
+
+def _refused(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no number")
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value).strip() or None

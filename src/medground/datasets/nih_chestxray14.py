@@ -1,0 +1,195 @@
+"""NIH ChestX-ray14: 112,120 radiographs with text-mined labels, 880 of them with 984 boxes drawn by hand."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import ClassVar, Literal, NamedTuple
+
+from medground.datasets._folder.dataset import Draft, PublishedDataset
+from medground.datasets._folder.tables import number, read_rows, read_table
+from medground.datasets._folder.vocabulary import Vocabulary
+from medground.datasets.base import DatasetInfo
+from medground.datasets.report import Ledger
+from medground.errors import RegionError
+from medground.imaging.regions import Box, Region
+
+FRAME = (1024, 1024)
+"""Boxes are in the pixels of the published PNGs, whatever the size of the stored copy."""
+
+LABEL_TABLES = ("Data_Entry_2017_v2020.csv", "Data_Entry_2017.csv")
+
+Boxes = Mapping[str, Mapping[str, Region]]
+
+
+class _Entry(NamedTuple):
+    """A row of the label table; ``positives`` are the classes it names."""
+
+    positives: frozenset[str]
+    patient_id: str
+    view: str | None
+
+
+@dataclass(repr=False, eq=False)
+class NihChestXray14(PublishedDataset):
+    """ChestX-ray14 as the NIH distributes it, or as Kaggle mirrors it.
+
+    Args:
+        split: ``boxed`` (the images with boxes, which the paper grounds on), ``test`` or ``train_val`` (the official
+            lists), or ``all``.
+
+    Image labels come from ``Data_Entry_2017``; without that file only the boxes' own classes are known.
+    """
+
+    name: ClassVar[str] = "nih_chestxray14"
+    folders: ClassVar[tuple[str, ...]] = ("images", "images_*")
+    info: ClassVar[DatasetInfo] = DatasetInfo(
+        title="NIH ChestX-ray14",
+        findings=(
+            "Atelectasis",
+            "Cardiomegaly",
+            "Effusion",
+            "Infiltration",
+            "Mass",
+            "Nodule",
+            "Pneumonia",
+            "Pneumothorax",
+        ),
+        further=("Consolidation", "Edema", "Emphysema", "Fibrosis", "Hernia", "Pleural Thickening"),
+        aliases={"Infiltrate": "Infiltration"},
+        prompts={"Effusion": "pleural effusion", "Mass": "lung mass", "Nodule": "lung nodule"},
+        licence="no restriction on use; attribution, the link below and the citation are asked for",
+        redistributable=True,
+        citation=(
+            "Wang X, Peng Y, Lu L, Lu Z, Bagheri M, Summers RM. ChestX-ray8: Hospital-scale Chest X-ray Database and "
+            "Benchmarks on Weakly-Supervised Classification and Localization of Common Thorax Diseases. "
+            "IEEE CVPR 2017, 3462-3471."
+        ),
+        obtain="NIH Clinical Center, https://nihcc.app.box.com/v/ChestXray-NIHCC, freely.",
+        layout=(
+            "BBox_List_2017.csv: 984 boxes",
+            "Data_Entry_2017_v2020.csv or Data_Entry_2017.csv: image labels, patients, views",
+            "test_list.txt: official test list, for split: test",
+            "train_val_list.txt: official training list, for split: train_val",
+            "images/ or images_*/images/ or images_*/: pictures, PNG of 1024 x 1024 or copies of any size",
+        ),
+        published_counts={
+            "boxes": 984,
+            "images with boxes": 880,
+            "patients with boxes": 726,
+            "images": 112_120,
+            "patients": 30_805,
+        },
+    )
+
+    split: Literal["boxed", "test", "train_val", "all"] = "boxed"
+
+    def _drafts(self, ledger: Ledger) -> Iterable[Draft]:
+        boxes = self._boxes(ledger)
+        entries = self._entries(ledger)
+        labels = cache(partial(_labels, tuple(self.findings)))  # few combinations serve all images
+        for image in self._chosen(boxes, entries, ledger):
+            entry, regions = entries.get(image), boxes.get(image, {})
+            named = entry.positives if entry else None
+            if named is not None and not named.issuperset(regions):
+                ledger.remark("images whose boxed finding is not among their image labels; the box counts", image)
+            yield Draft(
+                image,
+                labels(named, frozenset(regions)),
+                {f: regions[f] for f in self.findings if f in regions},
+                entry.patient_id if entry else _patient(image),
+                entry.view if entry else None,
+            )
+
+    def _chosen(self, boxes: Boxes, entries: Mapping[str, _Entry], ledger: Ledger) -> Iterable[str]:
+        """Return the images of the split: boxed ones in order of their names, others in the order of their table."""
+        if self.split == "boxed":
+            return sorted(boxes)
+        if self.split == "all":
+            self._find(*LABEL_TABLES)
+            return entries
+        listed = [Path(row[0]).stem for row in read_rows(self._find(f"{self.split}_list.txt"))]
+        unknown = [image for image in listed if image not in entries] if entries else []
+        if unknown:
+            ledger.remark("listed images without a row of image labels; their labels are unknown", *unknown)
+        return dict.fromkeys(listed)
+
+    def _boxes(self, ledger: Ledger) -> Boxes:
+        """Read the box table by position: its header has nine fields and its rows six, or nine."""
+        path = self._find("BBox_List_2017.csv")
+        vocabulary = Vocabulary(self.info)
+        found: dict[str, dict[str, Region]] = defaultdict(dict)
+        count = 0
+        for line, row in enumerate(read_rows(path), start=1):
+            where, sizes = f"{path.name} line {line}", [number(field) for field in row[2:6]]
+            if line == 1 and None in sizes:
+                continue
+            finding = vocabulary.get(row[1]) if len(row) > 1 else None
+            if finding is None or len(sizes) < 4 or None in sizes:
+                ledger.problem(
+                    "a box cannot be read", where, expected="image, finding, x, y, w, h", got=", ".join(row)[:120]
+                )
+                continue
+            try:
+                region = Region.from_boxes(FRAME, [Box.from_xywh(*(s for s in sizes if s is not None))])
+            except RegionError as error:
+                ledger.problem(error.what, where, expected=error.expected, got=error.got)
+                continue
+            image, count = Path(row[0]).stem, count + 1
+            earlier = found[image].get(finding)
+            found[image][finding] = Region.union(earlier, region) if earlier else region
+        ledger.counts |= {
+            "boxes": count,
+            "images with boxes": len(found),
+            "patients with boxes": len({_patient(image) for image in found}),
+        }
+        return found
+
+    def _entries(self, ledger: Ledger) -> Mapping[str, _Entry]:
+        """Read the image labels; its header's brackets hold commas, so columns are taken by name."""
+        path = self._find_optional(*LABEL_TABLES)
+        if path is None:
+            ledger.remark("table of image labels is absent: only boxed findings are known", LABEL_TABLES[0])
+            return {}
+        frame = read_table(path, ["Image Index", "Finding Labels"], ["Patient ID", "View Position"])
+        read_labels = cache(partial(_positives, Vocabulary(self.info)))
+        entries: dict[str, _Entry] = {}
+        for line, (image, text, patient, view) in enumerate(frame.iter_rows(), start=2):
+            positives, strange = read_labels(text or "")
+            where = f"{path.name} line {line}"
+            if image is None or text is None or strange:
+                ledger.problem("a row of image labels cannot be read", where, got=strange or image)
+                continue
+            stem = Path(image).stem
+            entry = _Entry(positives, _number_of(patient) or _patient(stem), view.upper() if view else None)
+            if entries.setdefault(stem, entry) != entry:
+                ledger.problem("an image has two rows that differ", where, got=image)
+        ledger.listed = set(entries)
+        ledger.counts |= {"images": len(entries), "patients": len({e.patient_id for e in entries.values()})}
+        return entries
+
+
+def _labels(
+    findings: tuple[str, ...], named: frozenset[str] | None, boxed: frozenset[str]
+) -> Mapping[str, bool | None]:
+    """Return labels: a box implies presence; a class that no image label names is absent, or unknown without labels."""
+    unnamed = None if named is None else False
+    return {f: True if f in boxed or f in (named or ()) else unnamed for f in findings}
+
+
+def _positives(vocabulary: Vocabulary, text: str) -> tuple[frozenset[str], str | None]:
+    """Return the classes of ``A|B`` (none for ``No Finding``), and the first name that is no class."""
+    names = [name.strip() for name in text.split("|") if name.strip().casefold() not in {"", "no finding"}]
+    found = {name: vocabulary.get(name) for name in names}
+    strange = next((name for name, finding in found.items() if finding is None), None)
+    return frozenset(finding for finding in found.values() if finding), strange
+
+
+def _patient(image: str) -> str:
+    """Return the running number of the patient that an image's name begins with, as the label table writes it."""
+    return _number_of(image.partition("_")[0]) or image
+
+
+def _number_of(text: str | None) -> str | None:
+    return str(int(text)) if text and text.isdecimal() else text

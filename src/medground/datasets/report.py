@@ -1,0 +1,165 @@
+"""What a dataset says about its own reading: counts, what was mended or left out, what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from medground.datasets.base import Case
+from medground.errors import DataError, DatasetError
+
+EXAMPLES = 3
+
+
+@dataclass
+class Remark:
+    """Something that was mended, left out or missing; it stops nothing, and nothing is left out without one.
+
+    Attributes:
+        text: what happened, in words that read well behind a count.
+        count: how often.
+        examples: where, for the first few.
+    """
+
+    text: str
+    count: int = 0
+    examples: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        more = ", ..." if self.count > len(self.examples) else ""
+        return f"{self.count:,} {self.text}" + (f" ({', '.join(self.examples)}{more})" if self.examples else "")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something wrong: what, in which file, row or case, what was expected and what was found."""
+
+    what: str
+    where: str
+    expected: str | None = None
+    got: str | None = None
+
+    def __str__(self) -> str:
+        parts = [f"{self.where}: {self.what}"]
+        parts += [f"expected {self.expected}"] if self.expected else []
+        parts += [f"got {self.got}"] if self.got else []
+        return "; ".join(parts)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was read.
+
+    Attributes:
+        dataset: its name.
+        cases: how many cases it yields.
+        missing: ids of cases whose picture is absent.
+        counts: name of a count -> value found in the tables, whatever the split and the pictures at hand.
+        published: name of a count -> value that the publisher or the literature gives.
+        remarks: what was mended, left out or missing, each with a count.
+    """
+
+    dataset: str
+    cases: int
+    missing: tuple[str, ...]
+    counts: Mapping[str, int]
+    published: Mapping[str, int]
+    remarks: tuple[Remark, ...]
+
+    def lines(self) -> list[str]:
+        """Return the report in plain lines."""
+        names = [*self.counts, *(n for n in self.published if n not in self.counts)]
+        head = [f"{self.dataset}: {self.cases:,} cases, {len(self.missing):,} pictures missing"]
+        return head + [self._count_line(n) for n in names] + [f"  {remark}" for remark in self.remarks]
+
+    def _count_line(self, name: str) -> str:
+        found = f"{self.counts[name]:,}" if name in self.counts else "not read"
+        published = f" (published: {self.published[name]:,})" if name in self.published else ""
+        return f"  {name}: {found}{published}"
+
+
+class Ledger:
+    """Collects counts, remarks and problems while tables are read.
+
+    Attributes:
+        counts: name of a count -> value found in the tables.
+        problems: what is wrong in them.
+        listed: every picture that the tables name, in the split or not; others are unknown. None: not told.
+    """
+
+    def __init__(self) -> None:
+        self._remarks: dict[str, Remark] = {}
+        self.counts: dict[str, int] = {}
+        self.problems: list[Problem] = []
+        self.listed: set[str] | None = None
+
+    @property
+    def remarks(self) -> tuple[Remark, ...]:
+        """All remarks, first met first."""
+        return tuple(self._remarks.values())
+
+    def remark(self, text: str, *examples: str, count: int | None = None) -> None:
+        """Count a remark, once an example unless a count is given; the first examples are kept."""
+        entry = self._remarks.setdefault(text, Remark(text))
+        entry.count += max(1, len(examples)) if count is None else count
+        entry.examples += examples[: EXAMPLES - len(entry.examples)]
+
+    def problem(self, what: str, where: str, *, expected: object = None, got: object = None) -> None:
+        """Keep a problem; :meth:`raise_problems` stops at the first."""
+        shown = [None if value is None else str(value) for value in (expected, got)]
+        self.problems.append(Problem(what, where, *shown))
+
+    def raise_problems(self) -> None:
+        """Stop if there are problems.
+
+        Raises:
+            DatasetError: the first problem, and how many more there are.
+        """
+        if not self.problems:
+            return
+        first, others = self.problems[0], len(self.problems) - 1
+        raise DatasetError(
+            first.what + (f" (and {others:,} more problems)" if others else ""),
+            where=first.where,
+            expected=first.expected,
+            got=first.got,
+            fix="correct the file" + ("; `medground validate` lists every problem" if others else ""),
+        )
+
+
+def check_cases(cases: Iterable[Case], findings: Iterable[str]) -> list[Problem]:
+    """Return what is wrong with cases: absent pictures, labels and regions outside the vocabulary, bad regions.
+
+    Every region is made, so every box meets its frame and every code its size. No picture is decoded.
+    """
+    known, problems = set(findings), []
+    for case in cases:
+        if not case.image.is_file():
+            problems.append(Problem("a picture is missing", case.case_id, got=str(case.image)))
+        strange = [name for name in (*case.labels, *case.regions) if name not in known]
+        problems += [Problem(f"{name!r} is no finding of this dataset", case.case_id) for name in strange]
+        for name in case.regions:
+            try:
+                case.regions[name]
+            except DataError as error:
+                problems.append(
+                    Problem(
+                        error.what, f"{case.case_id}, {name}: {error.where}", _text(error.expected), _text(error.got)
+                    )
+                )
+    return problems
+
+
+def shorten(names: Iterable[str], most: int = EXAMPLES) -> str:
+    """Return the first names, and how many more there are.
+
+    >>> shorten(["a", "b", "c", "d"], 2)
+    'a, b and 2 more'
+    """
+    listed = list(names)
+    rest = len(listed) - most
+    return ", ".join(listed[:most]) + (f" and {rest:,} more" if rest > 0 else "")
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
