@@ -1,0 +1,215 @@
+"""DICOM files as displayed grey values.
+
+Order of the transforms (DICOM PS3.3 C.11 and C.7.6.3): stored bits -> modality LUT or rescale -> VOI LUT or window ->
+one inversion for MONOCHROME1. They act on the table of all values that the stored bits can take, and the picture is
+looked up in it, so that the depth comes from the header and every pixel of a value gets the same grey.
+
+Only the attributes listed here are read; nothing about a person leaves or even enters this module.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydicom.dataset import Dataset
+from pydicom.filereader import read_dataset
+from pydicom.pixels.decoders.base import get_decoder
+from pydicom.pixels.processing import convert_color_space
+from pydicom.tag import BaseTag
+from pydicom.uid import UID
+
+from medground.errors import ImageError
+from medground.imaging import _grey
+from medground.imaging._display import Displayed, Size, checked_frame
+from medground.imaging._quiet import quiet
+from medground.imaging._raster import jpeg_header, luma
+
+_DEFLATED, _IMPLICIT, _BIG = "1.2.840.10008.1.2.1.99", "1.2.840.10008.1.2", "1.2.840.10008.1.2.2"
+_ROWS, _COLUMNS, _PIXELS = 0x00280010, 0x00280011, 0x7FE00010
+_TAGS = [
+    0x00280002,  # Samples per Pixel
+    0x00280004,  # Photometric Interpretation
+    0x00280006,  # Planar Configuration
+    0x00280008,  # Number of Frames
+    _ROWS,
+    _COLUMNS,
+    0x00280100,  # Bits Allocated
+    0x00280101,  # Bits Stored
+    0x00280102,  # High Bit
+    0x00280103,  # Pixel Representation
+    0x00281050,  # Window Center
+    0x00281051,  # Window Width
+    0x00281052,  # Rescale Intercept
+    0x00281053,  # Rescale Slope
+    0x00281056,  # VOI LUT Function
+    0x00283000,  # Modality LUT Sequence
+    0x00283010,  # VOI LUT Sequence
+    _PIXELS,
+]
+"""The attributes that are read."""
+
+_ROOM = 1 << 20  # bytes that an inflated header may take beside the pixels
+
+
+def dicom_size(data: bytes) -> Size:
+    """Return ``(width, height)`` of a DICOM file's frame, from its first bytes if they hold it."""
+    header = _dataset(data, [_ROWS, _COLUMNS], _COLUMNS, 1 << 30)
+    return _number(header, "Columns"), _number(header, "Rows")
+
+
+def read_dicom(data: bytes, max_pixels: int) -> Displayed:
+    """Return a DICOM file's displayed values.
+
+    Raises:
+        ImageError: damaged, truncated, without pixels, too large, several frames, a palette, or compressed in a way
+            that no installed decoder reads.
+    """
+    header = _dataset(data, _TAGS, None, 16 * max_pixels + _ROOM)
+    checked_frame((_number(header, "Columns"), _number(header, "Rows")), max_pixels)
+    syntax = _syntax(data)[0]
+    kind = _checked_kind(header)
+    stored = _stored(header, syntax, kind)
+    if stored.ndim == 3:
+        return _grey.colour(luma(stored), _number(header, "BitsStored"), f"DICOM {kind}")
+    return _grey.displayed(stored, _grey.Depth.of(header, syntax.is_encapsulated), header, kind)
+
+
+def _checked_kind(header: Dataset) -> str:
+    """Return the photometric interpretation, if it and the frames are ones to read."""
+    if _PIXELS not in header:
+        raise ImageError("a DICOM file has no pixels", expected="Pixel Data (7FE0,0010)", got="none")
+    frames = _number(header, "NumberOfFrames", 1)
+    if frames > 1:
+        raise ImageError("a DICOM file holds several frames", expected="1", got=frames)
+    kind = str(header.get("PhotometricInterpretation", "")).strip()
+    samples = _number(header, "SamplesPerPixel", 1)
+    grey = kind in {"MONOCHROME1", "MONOCHROME2"} and samples == 1
+    if not grey and not (samples == 3 and kind in _grey.COLOURS):
+        raise ImageError(
+            "a DICOM file's kind of picture is not read",
+            where="Photometric Interpretation (0028,0004)",
+            expected="MONOCHROME1 or MONOCHROME2 with 1 sample, or RGB or YBR with 3",
+            got=f"{kind[:20]!r} with {samples}",
+        )
+    return kind
+
+
+def _stored(header: Dataset, syntax: UID, kind: str) -> NDArray[Any]:
+    """Return the stored values, ``(h, w)``, or RGB ``(h, w, 3)``."""
+    try:
+        decoder = get_decoder(syntax)
+    except NotImplementedError:
+        raise ImageError(
+            "a DICOM file's transfer syntax is unknown", where="(0002,0010)", got=str(syntax)[:64] or "none"
+        ) from None
+    if not decoder.is_available:
+        raise ImageError(
+            f"no decoder for this DICOM file's compression is installed: {syntax.name}",
+            where="Transfer Syntax UID (0002,0010)",
+            got=str(syntax),
+            fix="pip install 'medground[dicom]'",
+        )
+    try:
+        with quiet():
+            if syntax.is_encapsulated:
+                _check_codestream(header)
+            stored, found = decoder.as_array(header, index=0, raw=True, correct_unused_bits=False)
+            if stored.ndim == 3 and str(found["photometric_interpretation"]).startswith("YBR_FULL"):
+                stored = convert_color_space(stored, "YBR_FULL", "RGB")
+    except ImageError:
+        raise
+    except Exception as error:  # damage shows as many kinds of error in the decoders
+        raise ImageError(
+            "a DICOM file's pixels cannot be decoded",
+            where=f"Pixel Data (7FE0,0010), {kind}",
+            expected=f"{_number(header, 'Columns')} x {_number(header, 'Rows')} pixels",
+            got=f"{type(error).__name__}: {str(error)[:300]}",
+        ) from error
+    return np.asarray(stored)
+
+
+def _check_codestream(header: Dataset) -> None:
+    """Refuse a compressed frame whose own header states another size, before a decoder allocates it."""
+    from pydicom.encaps import get_frame
+
+    stream = get_frame(header.PixelData, 0, number_of_frames=1)
+    expected = _number(header, "Columns"), _number(header, "Rows")
+    start = stream.find(b"\xff\x4f\xff\x51", 0, 512)
+    if start >= 0:  # JPEG 2000
+        x1, y1, x0, y0 = struct.unpack_from(">IIII", stream, start + 8)
+        size = x1 - x0, y1 - y0
+    elif stream.startswith(b"\xff\xd8"):  # the other JPEGs
+        size = jpeg_header(stream).size
+    else:  # RLE, whose frames have no size of their own
+        return
+    if size != expected:
+        raise ImageError(
+            "a DICOM file's compressed frame has another size than its header",
+            expected=f"{expected[0]} x {expected[1]}",
+            got=f"{size[0]} x {size[1]}",
+        )
+
+
+def _dataset(data: bytes, tags: list[int], last: int | None, most: int) -> Dataset:
+    """Return the listed attributes, read up to the tag ``last``."""
+    syntax, start = _syntax(data)
+    body = data[start:]
+    if syntax == _DEFLATED:
+        body = _inflated(body, most)
+
+    def beyond(tag: BaseTag, *_: object) -> bool:
+        return last is not None and tag > last
+
+    try:
+        with quiet():
+            header = read_dataset(
+                io.BytesIO(body), syntax == _IMPLICIT, syntax != _BIG, stop_when=beyond, specific_tags=tags
+            )
+            for tag in tags:  # turns raw bytes into values, where bad ones show
+                header.get(tag)
+    except Exception as error:  # damage shows as many kinds of error; their text could quote the file
+        raise ImageError("a DICOM file is damaged", where="its header", got=type(error).__name__) from None
+    return header
+
+
+def _inflated(body: bytes, most: int) -> bytes:
+    stream = zlib.decompressobj(-zlib.MAX_WBITS)
+    try:
+        whole = stream.decompress(body, most)
+    except zlib.error as error:
+        raise ImageError("a deflated DICOM file is damaged", got=error) from error
+    if stream.unconsumed_tail:
+        raise ImageError("a deflated DICOM file is too large", expected=f"at most {most} bytes inflated")
+    return whole
+
+
+def _syntax(data: bytes) -> tuple[UID, int]:
+    """Return the transfer syntax, and where the data set begins: after group 2, which is explicit little endian."""
+    place, syntax = 132, ""
+    while place + 8 <= len(data) and data[place : place + 2] == b"\x02\x00":
+        element, kind, length = struct.unpack_from("<H2sH", data, place + 2)
+        place += 8
+        if kind in {b"OB", b"OW", b"UN", b"UT", b"SQ"}:
+            if place + 4 > len(data):
+                break
+            length = struct.unpack_from("<I", data, place)[0]
+            place += 4
+        if element == 0x0010:
+            syntax = data[place : place + length].decode("ascii", "replace").strip("\0 ")
+        place += length
+    if not syntax:
+        raise ImageError("a DICOM file names no transfer syntax", where="(0002,0010)")
+    return UID(syntax), place
+
+
+def _number(header: Dataset, keyword: str, default: int | None = None) -> int:
+    value = header.get(keyword, default)
+    value = default if value is None else value
+    if not isinstance(value, int):
+        raise ImageError(f"a DICOM file's {keyword} is missing or no number", expected="a whole number")
+    return int(value)

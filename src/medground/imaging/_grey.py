@@ -1,0 +1,195 @@
+"""From stored DICOM values to displayed grey: modality, value of interest, inversion."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydicom.dataset import Dataset
+
+from medground.errors import ImageError
+from medground.imaging._display import Displayed
+from medground.imaging._quiet import quiet
+
+Values = NDArray[np.float64]
+
+COLOURS = frozenset({"RGB", "YBR_FULL", "YBR_FULL_422", "YBR_ICT", "YBR_RCT", "YBR_PARTIAL_420", "YBR_PARTIAL_422"})
+"""Photometric interpretations of three samples that are read, as luma."""
+
+_TABLE_BITS = 16  # depths above are transformed value by value
+
+
+@dataclass(frozen=True)
+class Depth:
+    """How stored bits become numbers."""
+
+    bits: int
+    signed: bool
+    shift: int
+
+    @classmethod
+    def of(cls, header: Dataset, encapsulated: bool) -> Depth:
+        """Return the depth that a header states.
+
+        Raises:
+            ImageError: bits that do not fit each other.
+        """
+        allocated = int(header.get("BitsAllocated") or 0)
+        bits = int(header.get("BitsStored") or allocated)
+        high = header.get("HighBit")
+        high = bits - 1 if high is None else int(high)
+        if not 1 <= bits <= allocated <= 32 or not bits - 1 <= high < allocated:
+            raise ImageError(
+                "a DICOM file's bits do not fit each other",
+                where="Bits Allocated, Bits Stored, High Bit (0028,0100 to 0102)",
+                expected="1 <= stored <= allocated <= 32, stored - 1 <= high bit < allocated",
+                got=f"allocated {allocated}, stored {bits}, high bit {high}",
+            )
+        # A codec gives its samples right-aligned, wherever the header says that they were.
+        return cls(bits, header.get("PixelRepresentation") == 1, 0 if encapsulated else high + 1 - bits)
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """Smallest and largest value."""
+        return (-(1 << self.bits - 1), (1 << self.bits - 1) - 1) if self.signed else (0, (1 << self.bits) - 1)
+
+    def codes(self, stored: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the stored bits alone as whole numbers of 0 or more; overlays above or below them are masked."""
+        return (stored.astype(np.int64) >> self.shift) & ((1 << self.bits) - 1)
+
+    def numbers(self, codes: NDArray[np.int64]) -> Values:
+        """Return the numbers that bit patterns stand for."""
+        top = 1 << self.bits - 1
+        return (np.where(codes >= top, codes - 2 * top, codes) if self.signed else codes).astype(np.float64)
+
+
+def colour(grey: NDArray[np.int64], bits: int, step: str) -> Displayed:
+    """Return the displayed values of a colour picture's luma: its full range, as no window applies to colour."""
+    top = (1 << bits) - 1
+    pixels = np.clip(grey / top, 0.0, 1.0).astype(np.float32)
+    return Displayed(pixels, (0.0, float(top)), (f"{step}, {bits} bit", "colour to luma (ITU-R 601)"))
+
+
+def displayed(stored: NDArray[Any], depth: Depth, header: Dataset, kind: str) -> Displayed:
+    """Return the displayed values of a grey picture.
+
+    Raises:
+        ImageError: a rescale or a table that is malformed.
+    """
+    steps = [f"DICOM {kind}, {depth.bits} bit {'signed' if depth.signed else 'unsigned'}"]
+    modality, full = _modality(header, depth, steps)
+    window, value_range = _interest(header, full, steps)
+    if kind == "MONOCHROME1":
+        steps.append("inverted: MONOCHROME1")
+
+    def shown(numbers: Values) -> NDArray[np.float32]:
+        grey = np.clip(window(modality(numbers)), 0.0, 1.0)
+        return (1.0 - grey if kind == "MONOCHROME1" else grey).astype(np.float32)
+
+    codes = depth.codes(stored)
+    if depth.bits <= _TABLE_BITS:
+        pixels = shown(depth.numbers(np.arange(1 << depth.bits, dtype=np.int64)))[codes]
+    else:
+        pixels = shown(depth.numbers(codes))
+    return Displayed(pixels, value_range, tuple(steps))
+
+
+def _modality(
+    header: Dataset, depth: Depth, steps: list[str]
+) -> tuple[Callable[[Values], Values], tuple[float, float]]:
+    """Return the modality transform and the range of its results over all stored values."""
+    if header.get("ModalityLUTSequence"):
+        table, first, top = _table(header.ModalityLUTSequence[0], "Modality LUT")
+        steps.append(f"modality LUT of {table.size} entries")
+        return lambda numbers: _looked_up(table, first, numbers), (0.0, top)
+    if "RescaleSlope" not in header and "RescaleIntercept" not in header:
+        return lambda numbers: numbers, (float(depth.limits[0]), float(depth.limits[1]))
+    slope = _real(header, "RescaleSlope", 1.0)
+    intercept = _real(header, "RescaleIntercept", 0.0)
+    if slope == 0:
+        raise ImageError("a DICOM file's rescale slope is 0", where="(0028,1053)", expected="another number")
+    steps.append(f"modality LUT slope {slope:g} intercept {intercept:g}")
+    low, high = sorted(slope * limit + intercept for limit in depth.limits)
+    return lambda numbers: numbers * slope + intercept, (low, high)
+
+
+def _interest(
+    header: Dataset, full: tuple[float, float], steps: list[str]
+) -> tuple[Callable[[Values], Values], tuple[float, float]]:
+    """Return the transform onto 0 to 1 (to be clipped), rising with the rescaled value, and the range it maps."""
+    if header.get("VOILUTSequence"):
+        table, first, top = _table(header.VOILUTSequence[0], "VOI LUT")
+        steps.append(f"VOI LUT of {table.size} entries")
+        return lambda values: _looked_up(table, first, values) / top, (0.0, top)
+    low, high = full
+    function = str(header.get("VOILUTFunction") or "LINEAR").strip().upper()
+    if header.get("WindowCenter") is not None and header.get("WindowWidth") is not None:
+        centre, width = _real(header, "WindowCenter", 0.0), _real(header, "WindowWidth", 0.0)
+        if function not in {"LINEAR", "LINEAR_EXACT", "SIGMOID"}:
+            raise ImageError("a DICOM file's VOI LUT function is unknown", where="(0028,1056)", got=function[:20])
+        if width >= 1 or (width > 0 and function != "LINEAR"):
+            steps.append(f"window centre {centre:g} width {width:g}" + (f" {function}" if function != "LINEAR" else ""))
+            return _window(function, centre, width)
+        steps.append(f"window of width {width:g} ignored")
+    steps.append(f"full range {low:g} to {high:g}")
+    return lambda values: (values - low) / (high - low), full
+
+
+def _window(function: str, centre: float, width: float) -> tuple[Callable[[Values], Values], tuple[float, float]]:
+    """Return a window's transform and range (DICOM PS3.3 C.11.2.1.2 and C.11.2.1.3)."""
+    if function == "SIGMOID":
+        # exp overflows beyond 700; the curve is flat long before.
+        return (
+            lambda values: 1 / (1 + np.exp(np.clip(-4 * (values - centre) / width, -700, 700))),
+            (centre - width / 2, centre + width / 2),
+        )
+    if function == "LINEAR":
+        centre, width = centre - 0.5, width - 1
+    low, high = centre - width / 2, centre + width / 2
+    if width == 0:
+        return lambda values: (values > centre).astype(np.float64), (low, high)
+    return lambda values: (values - centre) / width + 0.5, (low, high)
+
+
+def _table(item: Dataset, name: str) -> tuple[Values, int, float]:
+    """Return a LUT's entries, the value that the first one stands for, and the largest entry possible.
+
+    Raises:
+        ImageError: the descriptor or the data are malformed.
+    """
+    try:
+        with quiet():
+            entries, first, bits = (int(number) for number in item.LUTDescriptor)
+            data = item.LUTData
+        entries = entries or 1 << 16
+        if isinstance(data, bytes):
+            table = np.frombuffer(data, dtype=np.uint8 if len(data) == entries else "<u2")
+        else:
+            table = np.atleast_1d(np.asarray(data))
+        if table.size != entries or not 1 <= bits <= 16 or table.dtype.kind not in "iu":
+            raise ValueError(f"{table.size} entries of {bits} bit, expected {entries}")
+    except Exception as error:  # whatever pydicom raises for a malformed item
+        raise ImageError(f"a DICOM file's {name} is malformed", got=f"{type(error).__name__}: {error}") from error
+    return table.astype(np.float64), first, float((1 << bits) - 1)
+
+
+def _looked_up(table: Values, first: int, numbers: Values) -> Values:
+    """Return entries of a LUT; values below its first take the first, above its last the last."""
+    return table[np.clip(np.rint(numbers - first), 0, table.size - 1).astype(np.int64)]
+
+
+def _real(header: Dataset, keyword: str, default: float) -> float:
+    """Return the first value of an attribute as a finite number."""
+    value = header.get(keyword)
+    value = default if value is None else value
+    try:
+        number = float(value if isinstance(value, int | float) else value[0])
+    except (TypeError, ValueError, IndexError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise ImageError(f"a DICOM file's {keyword} is no number", got=str(value)[:40])
+    return number
