@@ -17,8 +17,12 @@ Map = NDArray[np.float32] | NDArray[np.float64]
 
 
 def kernel(function: F) -> F:
-    """Compile a loop with numba: without the interpreter lock, cached on disk, numpy's rules for division."""
-    return cast("F", numba.njit(nogil=True, cache=True, error_model="numpy")(function))
+    """Compile a loop with numba: without the interpreter lock, and with numpy's rules for division."""
+    options = {"nogil": True, "error_model": "numpy"}
+    try:
+        return cast("F", numba.njit(cache=True, **options)(function))
+    except RuntimeError:  # no folder to cache in, as in a read-only installation without a home
+        return cast("F", numba.njit(**options)(function))
 
 
 def as_map(values: ArrayLike, name: str = "map") -> Map:

@@ -19,18 +19,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from medground.errors import MetricError
-from medground.metrics._arrays import kernel
+from medground.metrics._weighted import FloatArray, Weights, cluster_sums, ranked, weighted_sums
 from medground.metrics.classification import table
 from medground.metrics.values import Value, as_numbers
 
 BLOCK = 64  # replicates computed side by side: a few hundred bytes a patient, and full vector registers
-FloatArray = NDArray[np.float64]
-Weights = NDArray[np.uint16]  # a patient drawn 65,536 times does not happen
 
 
 @dataclass(frozen=True, slots=True)
 class Clusters:
-    """Which items move together: ``codes`` (N,) in 0 ... ``count`` - 1, every one of them used."""
+    """Which items move together: ``codes`` (N,) in 0 ... ``count`` - 1."""
 
     codes: NDArray[np.int64]
     count: int
@@ -117,7 +115,7 @@ def bootstrap_ranking(
     rankings = [_ranking(truth[:, c], score[:, c], by) for c in range(truth.shape[1])]
 
     def measure(weights: Weights) -> FloatArray:
-        return np.stack([_ranked(weights, *ranking) for ranking in rankings], axis=-1)
+        return np.stack([ranked(weights, *ranking) for ranking in rankings], axis=-1)
 
     found = _replicate(measure, by, truth.shape[0], (3, replicates, truth.shape[1]), seed)
     return RankReplicates(*found)
@@ -138,9 +136,9 @@ def bootstrap_sums(values: ArrayLike, by: Clusters, replicates: int = 1000, seed
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 2 or not np.isfinite(array).all():
         raise MetricError("Only finite numbers add up.", expected="(items, quantities)", got=f"shape {array.shape}")
-    sums = _cluster_sums(array, by)
+    sums = cluster_sums(array, by.codes, by.count)
     return _replicate(
-        lambda weights: _weighted_sums(weights, sums), by, array.shape[0], (replicates, array.shape[1]), seed
+        lambda weights: weighted_sums(weights, sums), by, array.shape[0], (replicates, array.shape[1]), seed
     )
 
 
@@ -184,7 +182,7 @@ def bootstrap_ratio(
     columns = top.reshape(top.shape[0], -1), bottom.reshape(top.shape[0], -1)
     sums = bootstrap_sums(np.hstack(columns), by, replicates, seed)
     above, below = np.hsplit(sums, 2)
-    spread = np.count_nonzero(_cluster_sums(columns[1], by), axis=0) > 1
+    spread = np.count_nonzero(cluster_sums(columns[1], by.codes, by.count), axis=0) > 1
     ratios = np.full(above.shape, np.nan)
     np.divide(above, below, out=ratios, where=(below > 0) & spread)
     return ratios.reshape(replicates, *top.shape[1:])
@@ -247,55 +245,6 @@ def with_interval(value: Value, replicates: ArrayLike, level: float = 0.95) -> V
     return replace(value, low=interval.low, high=interval.high, skipped=interval.skipped)
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedInterval:
-    """Mean of the replicate means, and two of their order statistics; None where nothing is defined."""
-
-    centre: float | None
-    low: float | None
-    high: float | None
-
-
-def chexlocalize_interval(values: ArrayLike, replicates: int = 1000, seed: int = 0) -> list[PublishedInterval]:
-    """Compute the interval that CheXlocalize prints (to 3 decimals): images are drawn, not patients.
-
-    Numpy's legacy generator draws N of N images, the same for all pathologies; undefined values are left out of each
-    mean. Of n sorted means, those at ``int(0.025 n) - 1`` and ``int(0.975 n) - 1`` are the limits, and their mean is
-    the centre. Replicates without a value are left out first. For your own reports take `bootstrap_mean`.
-
-    Saporta et al., Benchmarking saliency methods for chest X-ray interpretation, Nature Machine Intelligence 2022.
-
-    Args:
-        values: (N, K) one row an image, one column a pathology; NaN (None) where undefined.
-        replicates: number of draws.
-        seed: of the generator; 0 in the publication.
-
-    Returns:
-        One interval a pathology.
-    """
-    array = as_numbers(values)
-    if array.ndim != 2 or not array.shape[0]:
-        raise MetricError("Images are missing.", expected="(images, pathologies)", got=f"shape {array.shape}")
-    n = array.shape[0]
-    generator = np.random.RandomState(seed)  # the publication's generator
-    counts = np.stack([np.bincount(generator.randint(0, n, size=n), minlength=n) for _ in range(replicates)])
-    defined = ~np.isnan(array)
-    items = Clusters(np.arange(n), n)
-    sums = [
-        _weighted_sums(counts.T.astype(np.uint16), _cluster_sums(x, items))
-        for x in (np.where(defined, array, 0.0), defined)
-    ]
-    return [_published(above[below > 0] / below[below > 0]) for above, below in zip(sums[0].T, sums[1].T, strict=True)]
-
-
-def _published(means: FloatArray) -> PublishedInterval:
-    if not means.size:
-        return PublishedInterval(None, None, None)
-    ordered = np.sort(means)
-    low, high = (max(int(share * means.size) - 1, 0) for share in (0.025, 0.975))
-    return PublishedInterval(float(means.mean()), float(ordered[low]), float(ordered[high]))
-
-
 def _replicate(
     measure: Callable[[Weights], FloatArray], by: Clusters, n: int, shape: tuple[int, ...], seed: int
 ) -> FloatArray:
@@ -312,14 +261,6 @@ def _replicate(
     return found
 
 
-def _cluster_sums(values: NDArray[np.generic], by: Clusters) -> FloatArray:
-    """Add the items of each cluster: (clusters, K), the same in whatever order the items come."""
-    array = values.astype(np.float64)
-    order = np.lexsort((*array.T, by.codes))  # equal rows may swap, so the order of every sum is settled
-    starts = np.searchsorted(by.codes[order], np.arange(by.count))
-    return np.ascontiguousarray(np.add.reduceat(array[order], starts, axis=0))
-
-
 def _ranking(
     truth: FloatArray, score: FloatArray, by: Clusters
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
@@ -329,55 +270,3 @@ def _ranking(
     ranked = score[order]
     last = np.append(ranked[1:] != ranked[:-1], True)[: order.size]
     return by.codes[order], truth[order] == 1, last
-
-
-@kernel
-def _ranked(
-    weights: Weights, cluster: NDArray[np.int64], positive: NDArray[np.bool_], last: NDArray[np.bool_]
-) -> FloatArray:
-    """AUC, average precision and trapezoid AUPRC (3, b) of weighted cases; the loops over b are vectorised.
-
-    Counts are whole numbers in float64, exact up to 2**53.
-    """
-    b = weights.shape[1]
-    tp, fp, new_tp, new_fp = np.zeros(b), np.zeros(b), np.zeros(b), np.zeros(b)
-    twice, ap, trapezoid, precision = np.zeros(b), np.zeros(b), np.zeros(b), np.ones(b)
-    for i in range(cluster.size):
-        drawn = weights[cluster[i]]
-        gained = new_tp if positive[i] else new_fp
-        for r in range(b):
-            gained[r] += drawn[r]
-        if last[i]:
-            for r in range(b):
-                twice[r] += new_fp[r] * (2.0 * tp[r] + new_tp[r])
-                tp[r] += new_tp[r]
-                fp[r] += new_fp[r]
-                before = precision[r]
-                called = tp[r] + fp[r]
-                precision[r] = tp[r] / called if called > 0.0 else 1.0
-                ap[r] += new_tp[r] * precision[r]
-                trapezoid[r] += new_tp[r] * (precision[r] + before) * 0.5
-                new_tp[r] = 0.0
-                new_fp[r] = 0.0
-    found = np.full((3, b), np.nan)
-    for r in range(b):
-        if tp[r] > 0.0:
-            found[1, r] = ap[r] / tp[r]
-            found[2, r] = trapezoid[r] / tp[r]
-            if fp[r] > 0.0:
-                found[0, r] = twice[r] / (2.0 * tp[r] * fp[r])
-    return found
-
-
-@kernel
-def _weighted_sums(weights: Weights, sums: FloatArray) -> FloatArray:
-    """(b, K) = weights (P, b) transposed times sums (P, K), added in the order of the clusters."""
-    b = weights.shape[1]
-    total = np.zeros((sums.shape[1], b))
-    for p in range(sums.shape[0]):
-        for k in range(sums.shape[1]):
-            value = sums[p, k]
-            if value != 0.0:
-                for r in range(b):
-                    total[k, r] += value * weights[p, r]
-    return total.T.copy()

@@ -128,7 +128,7 @@ def dilate(mask: ArrayLike, margin: int) -> NDArray[np.bool_]:
 def _widen_rows(region: NDArray[np.bool_], margin: int) -> NDArray[np.bool_]:
     """Widen along the second axis: a pixel is set where the window around it holds any."""
     width = region.shape[1]
-    running = np.zeros((region.shape[0], width + 1), dtype=np.int64)
+    running = np.zeros((region.shape[0], width + 1), dtype=np.int32)
     np.cumsum(region, axis=1, out=running[:, 1:])
     ends = np.minimum(np.arange(width) + margin + 1, width)
     starts = np.maximum(np.arange(width) - margin, 0)

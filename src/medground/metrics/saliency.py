@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import numpy as np
@@ -56,15 +57,10 @@ def minmax(saliency: ArrayLike, covered: ArrayLike | None = None, uncovered: flo
     array = as_map(saliency)
     seen = _covered(covered, array.shape)
     low, high = _finite_range(array, seen)
-    if low == high:
-        scaled = np.zeros(array.shape)
-    else:
-        # Halves, because the difference of two finite numbers may overflow; halving is exact.
-        halved = np.multiply(array, 0.5, dtype=np.float64) if np.isinf(high - low) else array.astype(np.float64)
-        scale = 0.5 if np.isinf(high - low) else 1.0
-        with np.errstate(invalid="ignore", over="ignore"):  # uncovered pixels may hold anything
-            scaled = (halved - low * scale) / (high * scale - low * scale)
-    return _fill(scaled, seen, uncovered)
+    # The difference of two finite numbers may overflow; that of their halves does not.
+    unit = 0.5 if math.isinf(high - low) else 1.0
+    span = high * unit - low * unit
+    return _rescale(array, seen, unit, low * unit, span if low < high else 1.0, uncovered)
 
 
 def divide_by_max(saliency: ArrayLike, covered: ArrayLike | None = None, uncovered: float = 0.0) -> NDArray[np.float64]:
@@ -88,9 +84,7 @@ def divide_by_max(saliency: ArrayLike, covered: ArrayLike | None = None, uncover
     array = as_map(saliency)
     seen = _covered(covered, array.shape)
     high = _finite_range(array, seen)[1]
-    with np.errstate(over="ignore"):  # uncovered pixels may hold anything
-        scaled = array.astype(np.float64) / high if high > 0 else array.astype(np.float64)
-    return _fill(scaled, seen, uncovered)
+    return _rescale(array, seen, 1.0, 0.0, high if high > 0 else 1.0, uncovered)
 
 
 def fill_uncovered(saliency: ArrayLike, covered: ArrayLike) -> Map:
@@ -124,11 +118,6 @@ def _finite_range(array: Map, seen: NDArray[np.bool_]) -> tuple[float, float]:
     return low, high
 
 
-def _fill(scaled: NDArray[np.float64], seen: NDArray[np.bool_], uncovered: float) -> NDArray[np.float64]:
-    scaled[~seen] = uncovered
-    return scaled
-
-
 @kernel
 def _range(array: Map, seen: NDArray[np.bool_]) -> tuple[float, float, bool]:
     """Smallest and largest covered value, and whether all are finite (and any is covered)."""
@@ -142,3 +131,16 @@ def _range(array: Map, seen: NDArray[np.bool_]) -> tuple[float, float, bool]:
                 low = min(low, value)
                 high = max(high, value)
     return low, high, finite and low <= high
+
+
+@kernel
+def _rescale(
+    array: Map, seen: NDArray[np.bool_], unit: float, shift: float, span: float, uncovered: float
+) -> NDArray[np.float64]:
+    """(unit * value - shift) / span on covered pixels, ``uncovered`` elsewhere."""
+    scaled = np.empty(array.shape)
+    for row in range(array.shape[0]):
+        for column in range(array.shape[1]):
+            value = (np.float64(array[row, column]) * unit - shift) / span
+            scaled[row, column] = value if seen[row, column] else uncovered
+    return scaled

@@ -7,21 +7,19 @@ thresholds together, from a histogram over the intervals between thresholds.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from medground.errors import MetricError
-from medground.metrics._arrays import Map, as_map, as_mask, kernel
+from medground.metrics._arrays import as_map, as_mask
+from medground.metrics._histogram import count_selected
 from medground.metrics.values import EMPTY_PREDICTION, EMPTY_REGION
 
 Comparison = Literal[">=", ">"]
 EmptyPrediction = Literal["zero", "undefined"]
 Counts = NDArray[np.int64]
-_MOST_CELLS = 1 << 15  # a cell and a mask bit share 16 bits
-_BLOCK = 4096  # pixels whose cells are found together: stays in the first cache
 
 
 class Sweep(NamedTuple):
@@ -98,13 +96,8 @@ def sweep(saliency: ArrayLike, mask: ArrayLike, thresholds: ArrayLike, compariso
     asked = _as_thresholds(thresholds)
     if comparison not in get_args(Comparison):
         raise MetricError("Unknown comparison.", expected=get_args(Comparison), got=comparison)
-    table = _table(asked.tobytes(), comparison, array.dtype.char)
-    values, inside = array.ravel(), region.ravel()
-    if table.cells is None:
-        selected, hit = _count_by_search(values, inside, table.edges)
-    else:
-        selected, hit = _count_by_cell(values, inside, table.cells)
-    return Sweep(selected[table.order], hit[table.order])
+    selected, hit = count_selected(array.ravel(), region.ravel(), asked, comparison == ">")
+    return Sweep(selected, hit)
 
 
 def overlap(
@@ -202,111 +195,3 @@ def _as_thresholds(thresholds: ArrayLike) -> NDArray[np.float64]:
             "Thresholds must be a list of finite numbers.", expected="(T,), T >= 1", got=f"{asked!r:.200}"
         )
     return asked
-
-
-class _Cells(NamedTuple):
-    """A guess at the edge next to a value: ``cell(v)`` rises with v, and no two edges share a cell.
-
-    So an edge in a lower cell than a value is below it, one in a higher cell above it, and one comparison with the
-    edge of its own cell settles the rest. The guess may be rough; the counts are exact.
-    """
-
-    low: np.floating
-    scale: np.floating
-    last: np.floating
-    of_edge: NDArray[np.int64]  # (edges,)
-    edge_of: Map | NDArray[np.floating]  # (2 * cells,), each edge twice (outside, inside the region); inf: no edge
-
-
-class _Table(NamedTuple):
-    """What `sweep` needs to know of its thresholds; made once for a list of them."""
-
-    edges: NDArray[np.floating]  # distinct, ascending: a value is selected where it is at or above its edge
-    order: NDArray[np.intp]  # edge of each threshold asked
-    cells: _Cells | None  # None: thresholds too unevenly spaced
-
-
-@lru_cache(maxsize=64)
-def _table(thresholds: bytes, comparison: Comparison, dtype: str) -> _Table:
-    asked = np.frombuffer(thresholds, dtype=np.float64)
-    edges, order = np.unique(_edges(asked, comparison, np.dtype(dtype)), return_inverse=True)
-    return _Table(edges, order, _cells(edges))
-
-
-def _edges(asked: NDArray[np.float64], comparison: Comparison, dtype: np.dtype[np.floating]) -> NDArray[np.floating]:
-    """Smallest number of the map's type that each threshold selects."""
-    least = np.nextafter(asked, np.inf) if comparison == ">" else asked
-    with np.errstate(over="ignore"):  # above the largest float32 only infinity is selected
-        rounded = least.astype(dtype)
-    return np.where(rounded < least, np.nextafter(rounded, dtype.type(np.inf)), rounded).astype(dtype)
-
-
-def _cells(edges: NDArray[np.floating]) -> _Cells | None:
-    """Cut the range of the edges into the fewest cells (a power of two) that part them, or give up."""
-    number = edges.dtype.type
-    count = 128
-    while count <= _MOST_CELLS:
-        last = number(count - 1)
-        with np.errstate(all="ignore"):  # one edge: 0 / 0, and every value shares its cell
-            scale = last / (edges[-1] - edges[0])
-        of_edge = np.array([_cell(edge, edges[0], scale, last) for edge in edges], dtype=np.int64)
-        if np.unique(of_edge).size == edges.size:
-            edge_of = np.full(count, np.inf, dtype=edges.dtype)
-            edge_of[of_edge] = edges
-            return _Cells(edges[0], scale, last, of_edge, np.repeat(edge_of, 2))
-        count *= 2
-    return None
-
-
-def _count_by_cell(values: NDArray[np.floating], inside: NDArray[np.bool_], cells: _Cells) -> tuple[Counts, Counts]:
-    """Pixels, and pixels inside, at or above each edge."""
-    histogram = _histogram(values, inside.view(np.uint8), cells.edge_of, cells.low, cells.scale, cells.last)
-    by_cell = histogram.reshape(-1, 2, 2)  # cell, inside the region, at or above the cell's edge
-    higher = by_cell.sum(axis=2)
-    higher = np.cumsum(higher[::-1], axis=0)[::-1] - higher  # in higher cells
-    counts = higher[cells.of_edge] + by_cell[cells.of_edge, :, 1]
-    return counts.sum(axis=1), counts[:, 1]
-
-
-def _count_by_search(
-    values: NDArray[np.floating], inside: NDArray[np.bool_], edges: NDArray[np.floating]
-) -> tuple[Counts, Counts]:
-    """The same for edges that no even grid parts: a binary search a pixel."""
-    reached = np.searchsorted(edges, values, side="right")
-    reached[np.isnan(values)] = 0
-    bins = edges.size + 1
-    by_bin = np.bincount(reached + bins * inside, minlength=2 * bins).reshape(2, bins)
-    at_or_above = np.cumsum(by_bin[:, :0:-1], axis=1)[:, ::-1]
-    return at_or_above.sum(axis=0), at_or_above[1]
-
-
-@kernel
-def _cell(value: np.floating, low: np.floating, scale: np.floating, last: np.floating) -> int:
-    """Cell of a value: rises with it whatever the rounding; NaN falls into cell 0."""
-    position = (value - low) * scale
-    position = position if position > 0 else low - low
-    return int(position if position < last else last)
-
-
-@kernel
-def _histogram(
-    values: NDArray[np.floating],
-    inside: NDArray[np.uint8],
-    edge_of: NDArray[np.floating],
-    low: np.floating,
-    scale: np.floating,
-    last: np.floating,
-) -> Counts:
-    """Count pixels by (cell, inside, at or above the cell's edge); the first loop of a block is vectorised."""
-    # Four histograms in turn, so that equal neighbours need not wait for one another's store.
-    histograms = np.zeros((4, 2 * edge_of.size), dtype=np.int64)
-    keys = np.empty(_BLOCK, dtype=np.uint16)
-    for start in range(0, values.size, _BLOCK):
-        block, region = values[start : start + _BLOCK], inside[start : start + _BLOCK]
-        for i in range(block.size):
-            keys[i] = 2 * _cell(block[i], low, scale, last) + np.int64(region[i])
-        for i in range(block.size):
-            key = np.int64(keys[i])
-            histograms[i & 3, 2 * key + np.int64(block[i] >= edge_of[key])] += 1
-    total: Counts = histograms.sum(axis=0)
-    return total
