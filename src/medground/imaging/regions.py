@@ -2,7 +2,8 @@
 
 A :class:`Region` never travels without its frame ``(width, height)``. It is kept as published (boxes stay boxes) and
 is turned into pixels only when a protocol says how: by which rule a box of fractions becomes whole pixels
-(:data:`BoxRule`), and by which rule the mask is brought to another size (:data:`ResizeRule`).
+(:data:`~medground.imaging.boxes.BoxRule`), and by which rule the mask is brought to another size
+(:data:`~medground.imaging.picking.ResizeRule`).
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,71 +20,15 @@ from PIL import Image, ImageDraw
 
 from medground.errors import RegionError
 from medground.imaging import rle
+from medground.imaging.boxes import SLACK, Box, BoxRule, PixelBox, checked_box, clipped, numbers
+from medground.imaging.picking import ResizeRule, first_taking, picked
 from medground.imaging.rle import Size
 
-BoxRule = Literal["size_cut", "corner_cut", "rounded"]
-"""How a box of fractions becomes whole pixels, ``x`` standing for ``y`` too:
+__all__ = ["Box", "BoxRule", "PixelBox", "Polygon", "Region", "ResizeRule"]
 
-* ``size_cut``: ``x0 = int(x)``, ``x1 = x0 + int(w)`` (the MedKLIP and MAVL loaders);
-* ``corner_cut``: ``x0 = int(x)``, ``x1 = int(x + w)``;
-* ``rounded``: ``x0 = round(x)``, ``x1 = round(x + w)``, halves to the even neighbour.
-"""
-
-ResizeRule = Literal["floor", "centre", "none"]
-"""Which pixel of H rows the row i of H' rows takes: ``floor(i H / H')`` (``floor``, as the published loaders do) or
-``floor((i + 1/2) H / H')`` (``centre``); ``none`` allows no other size than the frame's."""
-
-_SLACK = 1e-6  # pixels by which sums of published decimals may miss the frame's edge or a whole number
-
-PixelBox = tuple[int, int, int, int]
 Polygon = tuple[tuple[float, float], ...]
 
-
-@dataclass(frozen=True)
-class Box:
-    """A half-open box ``[x0, x1) x [y0, y1)``.
-
-    Attributes:
-        published: width and height where the publisher gave these, since ``(x + w) - x`` is not always ``w``.
-    """
-
-    x0: float
-    y0: float
-    x1: float
-    y1: float
-    published: tuple[float, float] | None = None
-
-    @classmethod
-    def from_xywh(cls, x: float, y: float, w: float, h: float) -> Box:
-        """Return the box published as upper left corner, width and height."""
-        return cls(x, y, x + w, y + h, (w, h))
-
-    @property
-    def corners(self) -> tuple[float, float, float, float]:
-        """``x0, y0, x1, y1``."""
-        return self.x0, self.y0, self.x1, self.y1
-
-    @property
-    def width(self) -> float:
-        """Width in pixels, as published where it was."""
-        return self.published[0] if self.published else self.x1 - self.x0
-
-    @property
-    def height(self) -> float:
-        """Height in pixels, as published where it was."""
-        return self.published[1] if self.published else self.y1 - self.y0
-
-    def pixels(self, rule: BoxRule = "size_cut") -> PixelBox:
-        """Return whole pixels ``x0, y0, x1, y1`` under a rule; they can be empty for a box below one pixel."""
-        if rule == "rounded":
-            return round(self.x0), round(self.y0), round(self.x1), round(self.y1)
-        x0, y0 = int(self.x0), int(self.y0)
-        if rule == "corner_cut":
-            return x0, y0, int(self.x1), int(self.y1)
-        if self.published:
-            return x0, y0, x0 + int(self.width), y0 + int(self.height)
-        # A width that was never published is a difference of decimals: 223.3 - 10.3 must count as 213.
-        return x0, y0, x0 + int(self.width + _SLACK), y0 + int(self.height + _SLACK)
+_FARTHEST = 1 << 20  # pixels; points beyond would overflow the drawing, and stand in no picture
 
 
 @dataclass(frozen=True)
@@ -119,18 +63,18 @@ class Region:
         """
         size, kept, notes = rle.checked_size(frame), [], []
         for given in boxes:
-            box = _checked_box(given)
-            inside = _clipped(box, size)
+            box = checked_box(given)
+            inside = clipped(box, size)
             if inside is None or (inside is not box and not clip):
                 raise RegionError(
                     "a box lies outside its frame" if inside is None else "a box reaches beyond its frame",
-                    where=f"box {_numbers(box.corners)}",
+                    where=f"box {numbers(box.corners)}",
                     expected=f"x in 0..{size[0]} and y in 0..{size[1]} (frame {size[0]} x {size[1]})",
-                    got=_numbers(box.corners),
+                    got=numbers(box.corners),
                     fix="check that the box is x0, y0, x1, y1 in the pixels of this frame",
                 )
             if inside is not box:
-                notes.append(f"box {_numbers(box.corners)} clipped to the frame {size[0]} x {size[1]}")
+                notes.append(f"box {numbers(box.corners)} clipped to the frame {size[0]} x {size[1]}")
             kept.append(inside)
         return cls(size, boxes=tuple(kept), notes=tuple(notes))
 
@@ -150,7 +94,7 @@ class Region:
         for number, given in enumerate(polygons):
             points = _checked_polygon(given, number)
             limits = np.array(size, dtype=np.float64)
-            beyond = bool((points < -_SLACK).any() or (points > limits + _SLACK).any())
+            beyond = bool((points < -SLACK).any() or (points > limits + SLACK).any())
             outside = bool((points.max(axis=0) < 0).any() or (points.min(axis=0) > limits).any())
             if outside or (beyond and not clip):
                 low, high = points.min(axis=0), points.max(axis=0)
@@ -243,8 +187,8 @@ class Region:
         canvas = np.zeros((H, W), dtype=bool)
         for box in self.boxes:
             x0, y0, x1, y1 = box.pixels(rule)
-            rows = slice(_first_taking(y0, h, H, resize), _first_taking(y1, h, H, resize))
-            canvas[rows, _first_taking(x0, w, W, resize) : _first_taking(x1, w, W, resize)] = True
+            rows = slice(first_taking(y0, h, H, resize), first_taking(y1, h, H, resize))
+            canvas[rows, first_taking(x0, w, W, resize) : first_taking(x1, w, W, resize)] = True
         if self.polygons or self.masks:
             drawn = self._drawn()
             if (w, h) != (W, H):
@@ -327,54 +271,13 @@ class Region:
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
-def picked(source: int, target: int, resize: ResizeRule) -> NDArray[np.int64]:
-    """Return which of ``source`` rows each of ``target`` rows takes, under a :data:`ResizeRule`."""
-    index = np.arange(target, dtype=np.int64)
-    if resize == "centre":
-        return (2 * index + 1) * source // (2 * target)
-    return index * source // target
-
-
-def _first_taking(edge: int, source: int, target: int, resize: ResizeRule) -> int:
-    """Return the first of ``target`` rows that takes row ``edge`` of ``source`` rows or a later one."""
-    edge = min(max(edge, 0), source)
-    if resize == "centre":
-        return max(0, -((source - 2 * target * edge) // (2 * source)))
-    return -(-edge * target // source)
-
-
-def _checked_box(given: Box | Sequence[float]) -> Box:
-    try:
-        if isinstance(given, Box):
-            box = given
-        else:
-            x0, y0, x1, y1 = (float(corner) for corner in given)
-            box = Box(x0, y0, x1, y1)
-        usable = all(math.isfinite(c) for c in box.corners) and box.x1 > box.x0 and box.y1 > box.y0
-        got: Any = _numbers(box.corners)
-    except (TypeError, ValueError):
-        usable, got = False, given
-    if not usable:
-        raise RegionError("a box is degenerate", expected="finite x0 < x1 and y0 < y1", got=got)
-    return box
-
-
-def _clipped(box: Box, frame: Size) -> Box | None:
-    """Return the box itself if it lies in the frame, its part inside if it overhangs, None if it lies outside."""
-    width, height = frame
-    x0, y0, x1, y1 = max(box.x0, 0.0), max(box.y0, 0.0), min(box.x1, width), min(box.y1, height)
-    if x0 >= x1 or y0 >= y1:
-        return None
-    moved = max(abs(a - b) for a, b in zip(box.corners, (x0, y0, x1, y1), strict=True))
-    return box if moved <= _SLACK else Box(x0, y0, x1, y1)
-
-
 def _checked_polygon(given: ArrayLike, number: int) -> NDArray[np.float64]:
     try:
         points = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):
         points = np.zeros(0)
-    if points.ndim != 2 or points.shape[1] != 2 or len(points) < 3 or not bool(np.isfinite(points).all()):
+    shaped = points.ndim == 2 and points.shape[1] == 2 and len(points) >= 3
+    if not shaped or not bool((np.abs(points) <= _FARTHEST).all()):  # NaN is not less than anything
         raise RegionError(
             "a polygon is degenerate",
             where=f"polygon {number}",
@@ -391,7 +294,3 @@ def _dilated(mask: NDArray[np.bool_], margin: int) -> NDArray[np.bool_]:
         sums = np.cumsum(padded, axis=0, dtype=np.int32)
         mask = (sums[2 * margin + 1 :] > sums[: -2 * margin - 1]).T
     return mask
-
-
-def _numbers(values: Iterable[float]) -> str:
-    return "(" + ", ".join(f"{value:g}" for value in values) + ")"
