@@ -39,10 +39,17 @@ class EngineOptions(BaseModel):
     name: Literal["local"] = Field("local", description="the engine; `ray` will come")
     batch_size: int = Field(8, ge=1, description="items a call of the model")
     chunk: int = Field(64, ge=1, description="items a file of rows: at most this much is repeated after a kill")
-    workers: int = Field(2, ge=0, description="threads that decode and measure while the model runs; 0: none")
-    memory: int = Field(64, ge=1, description="decoded items that may wait at once")
-    torch_threads: int = Field(0, ge=0, description="threads of the model; 0: one per core")
+    workers: int | None = Field(
+        None, ge=0, description="threads that decode and measure while the model runs; 0: none; by default one a core"
+    )
+    memory_items: int | None = Field(
+        None, ge=1, description="decoded items in memory at once; by default three batches and one a worker"
+    )
+    torch_threads: int | None = Field(
+        None, ge=1, description="threads of torch on the CPU; by default those the run began with, or one a core"
+    )
     on_error: Literal["stop", "skip"] = Field("stop", description="what to do with a case that cannot be read")
+    retry_failed: bool = Field(False, description="try again the cases that an earlier session could not read")
 
 
 class RunFile(BaseModel):

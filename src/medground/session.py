@@ -44,7 +44,7 @@ def assemble(run: RunFile, base: Path | None = None) -> Session:
     """
     given = dict(run.benchmark.parameters)
     datasets = _components(given.pop("datasets", []), "benchmark.datasets")
-    cls = registry.load("benchmark", run.benchmark.name)
+    cls: Any = registry.load("benchmark", run.benchmark.name)
     checked = registry.check(cls, given, where="benchmark", base=base)
     model_entries, model_specs = _models(run, base)
     dataset_entries, dataset_specs = _entries("dataset", datasets, "benchmark.datasets", base)
@@ -77,7 +77,7 @@ def _entries(
     """Check components; return their entries, and what the resolved run file says of them."""
     entries, specs = [], []
     for i, (component, label) in enumerate(zip(components, unique_labels(components), strict=True)):
-        cls = registry.load(kind, component.name)
+        cls: Any = registry.load(kind, component.name)
         place = f"{where}.{i} ({component.name})"
         checked = registry.check(cls, component.parameters, where=place, base=base)
         extra = dict(shared[i]) if shared else {}

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cached_property
 from typing import Any, ClassVar
 
 import polars as pl
 
 from medground.benchmarks.base import Entry, Setting, Summary
 from medground.benchmarks.xbench.protocol import resolve_protocol
-from medground.benchmarks.xbench.tasks import GroundingTask, KeepMaps
+from medground.benchmarks.xbench.rows import KeepMaps
+from medground.benchmarks.xbench.tasks import GroundingTask
+from medground.datasets.base import Dataset
 from medground.errors import ConfigError, ModelError
 from medground.models.base import Grounder
 
@@ -46,7 +48,6 @@ class XBench:
         self.level = level
         self.size_edges = size_edges
         self._setting = Setting(models=())
-        self._fingerprints: dict[str, str] = {}
 
     def bind(self, setting: Setting) -> None:
         """See :class:`medground.benchmarks.base.Benchmark`."""
@@ -57,28 +58,32 @@ class XBench:
     def tasks(self) -> Sequence[GroundingTask]:
         """Every model on every dataset; one model is in memory at a time."""
         model = _OneAtATime()
-        datasets = {entry.label: cache(entry.build) for entry in self._setting.datasets}
         return [
             GroundingTask(
-                (m.label, d.label),
+                (m.label, label),
                 model.builder(m),
-                datasets[d.label](),
+                dataset,
                 self.protocol,
                 seed=self._setting.seed,
                 batch_size=self._setting.batch_size,
                 keep_maps=self.keep_maps,
             )
             for m in self._setting.models
-            for d in self._setting.datasets
+            for label, dataset in self._datasets.items()
         ]
+
+    @cached_property
+    def _datasets(self) -> dict[str, Dataset]:
+        return {entry.label: entry.build() for entry in self._setting.datasets}
 
     def summarise(self, rows: Mapping[tuple[str, ...], pl.DataFrame]) -> Summary:
         """See :func:`medground.benchmarks.xbench.summarise.summarise`."""
         from medground.benchmarks.xbench.summarise import Options, summarise
 
         cards = {m.label: m.card for m in self._setting.models}
+        findings = {label: tuple(dataset.findings) for label, dataset in self._datasets.items()}
         options = Options(self.protocol, self._setting.seed, self.replicates, self.level, self.size_edges)
-        return summarise(rows, cards, options)
+        return summarise(rows, cards, findings, options)
 
     def manifest(self) -> Mapping[str, Any]:
         """Protocol in full and in words."""

@@ -112,7 +112,8 @@ def hits(frame: pl.DataFrame, ties: str, prefix: str = "") -> Floats:
         return frame[f"{prefix}first_inside"].cast(pl.Float64).to_numpy()
     if ties == "any":
         return np.where(np.isnan(inside), np.nan, (inside > 0).astype(float))
-    return inside / n
+    share: Floats = inside / n
+    return share
 
 
 def cluster_ids(frame: pl.DataFrame) -> list[str]:

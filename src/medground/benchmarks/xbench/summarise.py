@@ -1,0 +1,214 @@
+"""From the rows of every task to one summary: cells, curves, thresholds and counts. Pure, the same bytes each time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from medground.benchmarks.base import Summary
+from medground.benchmarks.xbench.cells import Cell, frame
+from medground.benchmarks.xbench.grounding import Resampling, grounding_cells
+from medground.benchmarks.xbench.pairs import Floats, Pairs
+from medground.benchmarks.xbench.protocol import Protocol
+from medground.benchmarks.xbench.recognition import Answers, answers, recognition_cells
+from medground.benchmarks.xbench.tables import make_tables
+from medground.metrics.calibration import reliability
+from medground.metrics.correlation import fit_line
+from medground.metrics.values import none_if_nan
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a summary depends on beside the rows."""
+
+    protocol: Protocol
+    seed: int = 0
+    replicates: int = 1000
+    level: float = 0.95
+    size_edges: tuple[float, ...] = (0.01, 0.05, 0.15)
+
+    @property
+    def how(self) -> Resampling:
+        """How intervals are made."""
+        return Resampling(self.replicates, self.seed, self.level)
+
+
+@dataclass
+class _Parts:
+    cells: list[Cell] = field(default_factory=list)
+    curves: list[dict[str, Any]] = field(default_factory=list)
+    thresholds: list[dict[str, Any]] = field(default_factory=list)
+    reliability: list[dict[str, Any]] = field(default_factory=list)
+    tasks: list[dict[str, Any]] = field(default_factory=list)
+
+
+def summarise(
+    rows: Mapping[tuple[str, ...], pl.DataFrame],
+    cards: Mapping[str, Any],
+    findings: Mapping[str, tuple[str, ...]],
+    options: Options,
+) -> Summary:
+    """Summarise a run.
+
+    Args:
+        rows: (model, dataset) -> rows of the task.
+        cards: model -> its facts.
+        findings: dataset -> its ordered classes.
+        options: protocol and intervals.
+    """
+    parts = _Parts()
+    seen_by_any = _seen_by_any(rows)
+    for (model, dataset), table in rows.items():
+        parts.tasks.append(_task(model, dataset, table, cards.get(model), findings[dataset]))
+        for subset, kept in _subsets(table, seen_by_any[dataset]):
+            _measure(parts, kept, findings[dataset], options, model=model, dataset=dataset, subset=subset)
+    cells = frame(parts.cells)
+    data = {
+        "schema": SCHEMA_VERSION,
+        "benchmark": "xbench",
+        "protocol": options.protocol.model_dump(mode="json"),
+        "protocol_in_words": options.protocol.in_words(),
+        "optimistic": options.protocol.optimistic,
+        "intervals": {
+            "level": options.level,
+            "replicates": options.replicates,
+            "seed": options.seed,
+            "how": "percentile bootstrap, patients drawn with replacement; searched thresholds stay as found",
+        },
+        "tasks": parts.tasks,
+        "cells": [asdict(cell) for cell in parts.cells],
+        "thresholds": parts.thresholds,
+        "curves": parts.curves,
+        "reliability": parts.reliability,
+        "correlation": _correlation(cells),
+    }
+    return Summary(data, make_tables(cells, data))
+
+
+def _measure(parts: _Parts, rows: pl.DataFrame, findings: tuple[str, ...], options: Options, **who: str) -> None:
+    pairs = Pairs.of(rows, options.protocol, options.seed)
+    said = answers(rows, findings, options.protocol.link)
+    parts.cells += grounding_cells(pairs, findings, options.size_edges, options.how, **who)
+    parts.cells += recognition_cells(said, options.how, **who)
+    parts.thresholds += _thresholds(pairs, who)
+    if who["subset"] == "main":
+        parts.curves += _curves(pairs, findings, who)
+        parts.reliability += _reliability(said, who)
+
+
+def _seen_by_any(rows: Mapping[tuple[str, ...], pl.DataFrame]) -> dict[str, set[str]]:
+    """Return dataset -> cases that at least one model of the run has seen in training."""
+    found: dict[str, set[str]] = {}
+    for (_, dataset), table in rows.items():
+        found.setdefault(dataset, set()).update(table.filter(pl.col("seen"))["case_id"])
+    return found
+
+
+def _subsets(rows: pl.DataFrame, seen_by_any: set[str]) -> Iterator[tuple[str, pl.DataFrame]]:
+    """A model is never scored on what it was trained on; a second subset makes models comparable again."""
+    yield "main", rows.filter(~pl.col("seen"))
+    if seen_by_any:
+        yield "shared", rows.filter(~pl.col("case_id").is_in(sorted(seen_by_any)))
+
+
+def _task(model: str, dataset: str, rows: pl.DataFrame, card: Any, findings: tuple[str, ...]) -> dict[str, Any]:
+    localised = rows.filter(pl.col("localised"))
+    states = dict(localised.group_by("state").len().sort("state").iter_rows())
+    reasons = rows.filter(pl.col("reason").is_not_null()).group_by("reason").len().sort("len", "reason")
+    unlocalised = rows.filter(pl.col("label") & ~pl.col("localised"))
+    return {
+        "model": model,
+        "dataset": dataset,
+        "title": getattr(card, "title", model),
+        "kind": getattr(card, "kind", None),
+        "seen": (getattr(card, "seen", None) or {}).get(dataset),
+        "unverified": getattr(card, "unverified", None),
+        "findings": list(findings),
+        "cases": rows["case_id"].n_unique(),
+        "cases_seen": rows.filter(pl.col("seen"))["case_id"].n_unique(),
+        "cases_failed": rows.filter(pl.col("state") == "failed")["case_id"].n_unique(),
+        "patients": rows["patient_id"].drop_nulls().n_unique(),
+        "pairs": len(localised),
+        "states": states,
+        "present_but_not_localised": len(unlocalised),
+        "reasons": dict(reasons.iter_rows()),
+    }
+
+
+def _thresholds(pairs: Pairs, who: dict[str, str]) -> list[dict[str, Any]]:
+    """One entry a searched threshold, except those of single images."""
+    protocol = pairs.protocol
+    if protocol.scope == "image" or not len(pairs):
+        return []
+    chosen = pl.DataFrame({"finding": pairs.finding, "index": pairs.searched}).filter(pl.col("index") >= 0)
+    if protocol.scope == "dataset":
+        chosen = chosen.with_columns(pl.lit("").alias("finding"))
+    counted = chosen.group_by("finding", "index").len().sort("finding", "index")
+    return [
+        who | {"finding": finding, "tau": float(protocol.thresholds[index]), "pairs": n}
+        for finding, index, n in counted.iter_rows()
+    ]
+
+
+def _curves(pairs: Pairs, findings: tuple[str, ...], who: dict[str, str]) -> list[dict[str, Any]]:
+    """Mean Dice and IoU at every threshold of the grid, by class and over classes."""
+    steps = len(pairs.protocol.tau)
+    by_class = {name: np.full((len(findings), steps), np.nan) for name in ("dice", "iou")}
+    for k, finding in enumerate(findings):
+        mask = pairs.finding == finding
+        for name, curve in by_class.items():
+            curve[k] = _column_means(pairs.curves[name][mask][:, :steps])
+    entries = [(f, {name: curve[k] for name, curve in by_class.items()}) for k, f in enumerate(findings)]
+    entries.append(("", {name: _column_means(curve) for name, curve in by_class.items()}))
+    return [
+        who | {"finding": finding} | {name: [none_if_nan(v) for v in curve] for name, curve in curves.items()}
+        for finding, curves in entries
+    ]
+
+
+def _column_means(values: Floats) -> Floats:
+    defined = ~np.isnan(values)
+    total, n = np.where(defined, values, 0).sum(axis=0), defined.sum(axis=0)
+    means: Floats = np.divide(total, n, out=np.full(values.shape[1], np.nan), where=n > 0)
+    return means
+
+
+def _reliability(said: Answers, who: dict[str, str]) -> list[dict[str, Any]]:
+    """Bins of probability against the share of positives, over all annotated pairs."""
+    known = ~np.isnan(said.labels)
+    if not known.any():
+        return []
+    bins = reliability(said.labels[known], said.probabilities[known])
+    shares = {"probability": bins.probability, "frequency": bins.frequency}
+    return [who | {"count": bins.count.tolist()} | {k: [none_if_nan(x) for x in v] for k, v in shares.items()}]
+
+
+def _correlation(cells: pl.DataFrame) -> dict[str, Any]:
+    """AUC against pointing over the models of the run: macro means, averaged over datasets."""
+    macro = cells.filter((pl.col("scope") == "macro") & (pl.col("subset") == "main"))
+    means = (
+        macro.filter(pl.col("metric").is_in(["auc", "pointing"]))
+        .group_by("model", "metric", maintain_order=True)
+        .agg(pl.col("value").mean())
+        .pivot("metric", index="model", values="value")
+    )
+    if not {"auc", "pointing"} <= set(means.columns):
+        return {"models": [], "r2": None, "reason": "no model has both"}
+    both = means.drop_nulls()
+    line = fit_line(both["auc"].to_numpy(), both["pointing"].to_numpy())
+    return {
+        "models": both["model"].to_list(),
+        "auc": both["auc"].to_list(),
+        "pointing": both["pointing"].to_list(),
+        "r2": line.r2,
+        "slope": line.slope,
+        "intercept": line.intercept,
+        "residuals": [none_if_nan(r) for r in line.residuals],
+        "reason": line.reason,
+    }
