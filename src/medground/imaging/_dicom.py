@@ -27,7 +27,7 @@ from medground.errors import ImageError
 from medground.imaging import _grey
 from medground.imaging._display import Displayed, Size, checked_frame
 from medground.imaging._quiet import quiet
-from medground.imaging._raster import jpeg_header, luma
+from medground.imaging._raster import jpeg_header
 
 _DEFLATED, _IMPLICIT, _BIG = "1.2.840.10008.1.2.1.99", "1.2.840.10008.1.2", "1.2.840.10008.1.2.2"
 _ROWS, _COLUMNS, _PIXELS = 0x00280010, 0x00280011, 0x7FE00010
@@ -53,13 +53,17 @@ _TAGS = [
 ]
 """The attributes that are read."""
 
-_ROOM = 1 << 20  # bytes that an inflated header may take beside the pixels
+_ROOM = 1 << 20  # bytes that a header may take beside the pixels
+
+_HINTS = {
+    "1.2.840.10008.1.2.4.51": "8 bit is read; for 12 bit: pip install pylibjpeg pylibjpeg-libjpeg (under the GPL)",
+}
+"""What to do where the decoders that are installed read a part of a transfer syntax only."""
 
 
 def dicom_size(data: bytes) -> Size:
     """Return ``(width, height)`` of a DICOM file's frame, from its first bytes if they hold it."""
-    header = _dataset(data, [_ROWS, _COLUMNS], _COLUMNS, 1 << 30)
-    return _number(header, "Columns"), _number(header, "Rows")
+    return _size(_dataset(data, [_ROWS, _COLUMNS], last=_COLUMNS))
 
 
 def read_dicom(data: bytes, max_pixels: int) -> Displayed:
@@ -69,20 +73,19 @@ def read_dicom(data: bytes, max_pixels: int) -> Displayed:
         ImageError: damaged, truncated, without pixels, too large, several frames, a palette, or compressed in a way
             that no installed decoder reads.
     """
-    header = _dataset(data, _TAGS, None, 16 * max_pixels + _ROOM)
-    checked_frame((_number(header, "Columns"), _number(header, "Rows")), max_pixels)
-    syntax = _syntax(data)[0]
+    header = _dataset(data, _TAGS, most=4 * max_pixels + _ROOM)
+    if _PIXELS not in header:
+        raise ImageError("a DICOM file has no pixels", expected="Pixel Data (7FE0,0010)", got="none")
+    checked_frame(_size(header), max_pixels)
     kind = _checked_kind(header)
-    stored = _stored(header, syntax, kind)
-    if stored.ndim == 3:
-        return _grey.colour(luma(stored), _number(header, "BitsStored"), f"DICOM {kind}")
-    return _grey.displayed(stored, _grey.Depth.of(header, syntax.is_encapsulated), header, kind)
+    syntax = _syntax(data)[0]
+    depth = _grey.Depth.of(header, syntax.is_encapsulated)
+    stored = _stored(header, syntax)
+    return _grey.colour(stored, depth, kind) if stored.ndim == 3 else _grey.displayed(stored, depth, header, kind)
 
 
 def _checked_kind(header: Dataset) -> str:
     """Return the photometric interpretation, if it and the frames are ones to read."""
-    if _PIXELS not in header:
-        raise ImageError("a DICOM file has no pixels", expected="Pixel Data (7FE0,0010)", got="none")
     frames = _number(header, "NumberOfFrames", 1)
     if frames > 1:
         raise ImageError("a DICOM file holds several frames", expected="1", got=frames)
@@ -99,13 +102,13 @@ def _checked_kind(header: Dataset) -> str:
     return kind
 
 
-def _stored(header: Dataset, syntax: UID, kind: str) -> NDArray[Any]:
+def _stored(header: Dataset, syntax: UID) -> NDArray[Any]:
     """Return the stored values, ``(h, w)``, or RGB ``(h, w, 3)``."""
     try:
         decoder = get_decoder(syntax)
     except NotImplementedError:
         raise ImageError(
-            "a DICOM file's transfer syntax is unknown", where="(0002,0010)", got=str(syntax)[:64] or "none"
+            "a DICOM file's transfer syntax is unknown", where="(0002,0010)", got=str(syntax)[:64]
         ) from None
     if not decoder.is_available:
         raise ImageError(
@@ -126,9 +129,10 @@ def _stored(header: Dataset, syntax: UID, kind: str) -> NDArray[Any]:
     except Exception as error:  # damage shows as many kinds of error in the decoders
         raise ImageError(
             "a DICOM file's pixels cannot be decoded",
-            where=f"Pixel Data (7FE0,0010), {kind}",
-            expected=f"{_number(header, 'Columns')} x {_number(header, 'Rows')} pixels",
-            got=f"{type(error).__name__}: {str(error)[:300]}",
+            where=f"Pixel Data (7FE0,0010), {syntax.name}",
+            expected="{} x {} pixels".format(*_size(header)),
+            got=" ".join(f"{type(error).__name__}: {error}".split())[:300],
+            fix=_HINTS.get(syntax),
         ) from error
     return np.asarray(stored)
 
@@ -138,7 +142,7 @@ def _check_codestream(header: Dataset) -> None:
     from pydicom.encaps import get_frame
 
     stream = get_frame(header.PixelData, 0, number_of_frames=1)
-    expected = _number(header, "Columns"), _number(header, "Rows")
+    expected = _size(header)
     start = stream.find(b"\xff\x4f\xff\x51", 0, 512)
     if start >= 0:  # JPEG 2000
         x1, y1, x0, y0 = struct.unpack_from(">IIII", stream, start + 8)
@@ -155,12 +159,12 @@ def _check_codestream(header: Dataset) -> None:
         )
 
 
-def _dataset(data: bytes, tags: list[int], last: int | None, most: int) -> Dataset:
-    """Return the listed attributes, read up to the tag ``last``."""
+def _dataset(data: bytes, tags: list[int], *, last: int | None = None, most: int = _ROOM) -> Dataset:
+    """Return the listed attributes: of the whole file, or up to the tag ``last``, which may be all that is there."""
     syntax, start = _syntax(data)
     body = data[start:]
     if syntax == _DEFLATED:
-        body = _inflated(body, most)
+        body = _inflated(body, most, whole=last is None)
 
     def beyond(tag: BaseTag, *_: object) -> bool:
         return last is not None and tag > last
@@ -177,15 +181,21 @@ def _dataset(data: bytes, tags: list[int], last: int | None, most: int) -> Datas
     return header
 
 
-def _inflated(body: bytes, most: int) -> bytes:
+def _inflated(body: bytes, most: int, whole: bool) -> bytes:
+    """Return a deflated data set, all of it or its beginning."""
     stream = zlib.decompressobj(-zlib.MAX_WBITS)
     try:
-        whole = stream.decompress(body, most)
+        inflated = stream.decompress(body, most)
     except zlib.error as error:
         raise ImageError("a deflated DICOM file is damaged", got=error) from error
-    if stream.unconsumed_tail:
-        raise ImageError("a deflated DICOM file is too large", expected=f"at most {most} bytes inflated")
-    return whole
+    if whole and stream.unconsumed_tail:
+        raise ImageError(
+            "a deflated DICOM file is too large, which can be an attack (a decompression bomb)",
+            expected=f"at most {most} bytes inflated",
+        )
+    if whole and not stream.eof:
+        raise ImageError("a deflated DICOM file is truncated", got=f"{len(inflated)} bytes inflated")
+    return inflated
 
 
 def _syntax(data: bytes) -> tuple[UID, int]:
@@ -207,9 +217,17 @@ def _syntax(data: bytes) -> tuple[UID, int]:
     return UID(syntax), place
 
 
+def _size(header: Dataset) -> Size:
+    return _number(header, "Columns"), _number(header, "Rows")
+
+
 def _number(header: Dataset, keyword: str, default: int | None = None) -> int:
-    value = header.get(keyword, default)
+    value = header.get(keyword)
     value = default if value is None else value
     if not isinstance(value, int):
-        raise ImageError(f"a DICOM file's {keyword} is missing or no number", expected="a whole number")
+        raise ImageError(
+            f"a DICOM file holds no picture that can be read: its {keyword} is missing or no number",
+            expected="a whole number",
+            got=repr(value)[:40],
+        )
     return int(value)

@@ -14,6 +14,7 @@ from pydicom.dataset import Dataset
 from medground.errors import ImageError
 from medground.imaging._display import Displayed
 from medground.imaging._quiet import quiet
+from medground.imaging._raster import luma
 
 Values = NDArray[np.float64]
 
@@ -57,21 +58,27 @@ class Depth:
         """Smallest and largest value."""
         return (-(1 << self.bits - 1), (1 << self.bits - 1) - 1) if self.signed else (0, (1 << self.bits) - 1)
 
-    def codes(self, stored: NDArray[Any]) -> NDArray[np.int64]:
+    def codes(self, stored: NDArray[Any]) -> NDArray[np.unsignedinteger]:
         """Return the stored bits alone as whole numbers of 0 or more; overlays above or below them are masked."""
-        return (stored.astype(np.int64) >> self.shift) & ((1 << self.bits) - 1)
+        width = stored.dtype.itemsize
+        native = stored.astype(f"{stored.dtype.kind}{width}", copy=False)  # big-endian files come as they are stored
+        codes: NDArray[np.unsignedinteger] = np.bitwise_and(
+            native.view(f"u{width}") >> self.shift, (1 << self.bits) - 1
+        )
+        return codes
 
-    def numbers(self, codes: NDArray[np.int64]) -> Values:
+    def numbers(self, codes: NDArray[np.integer]) -> Values:
         """Return the numbers that bit patterns stand for."""
+        codes = codes.astype(np.int64)
         top = 1 << self.bits - 1
         return (np.where(codes >= top, codes - 2 * top, codes) if self.signed else codes).astype(np.float64)
 
 
-def colour(grey: NDArray[np.int64], bits: int, step: str) -> Displayed:
-    """Return the displayed values of a colour picture's luma: its full range, as no window applies to colour."""
-    top = (1 << bits) - 1
-    pixels = np.clip(grey / top, 0.0, 1.0).astype(np.float32)
-    return Displayed(pixels, (0.0, float(top)), (f"{step}, {bits} bit", "colour to luma (ITU-R 601)"))
+def colour(stored: NDArray[Any], depth: Depth, kind: str) -> Displayed:
+    """Return the displayed values of RGB ``(h, w, 3)``: luma over the full range, as no window applies to colour."""
+    top = (1 << depth.bits) - 1
+    pixels = (luma(depth.codes(stored)) / top).astype(np.float32)
+    return Displayed(pixels, (0.0, float(top)), (f"DICOM {kind}, {depth.bits} bit", "colour to luma (ITU-R 601)"))
 
 
 def displayed(stored: NDArray[Any], depth: Depth, header: Dataset, kind: str) -> Displayed:
@@ -165,9 +172,12 @@ def _table(item: Dataset, name: str) -> tuple[Values, int, float]:
         with quiet():
             entries, first, bits = (int(number) for number in item.LUTDescriptor)
             data = item.LUTData
-        entries = entries or 1 << 16
+        entries = (
+            entries % (1 << 16) or 1 << 16
+        )  # 0 stands for 65536, and a signed reader makes it negative above 32767
         if isinstance(data, bytes):
-            table = np.frombuffer(data, dtype=np.uint8 if len(data) == entries else "<u2")
+            wide = ">u2" if item.original_encoding[1] is False else "<u2"
+            table = np.frombuffer(data, dtype=np.uint8 if len(data) == entries else wide)
         else:
             table = np.atleast_1d(np.asarray(data))
         if table.size != entries or not 1 <= bits <= 16 or table.dtype.kind not in "iu":

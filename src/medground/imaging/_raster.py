@@ -10,7 +10,8 @@ from __future__ import annotations
 import io
 import struct
 import zlib
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,8 +51,8 @@ def read_png(data: bytes, max_pixels: int) -> Displayed:
     Raises:
         ImageError: damaged, truncated, animated or too large.
     """
-    checked_frame(png_size(data), max_pixels)
     png = _chunks(data)
+    checked_frame(png.size, max_pixels)
     steps = [f"PNG {_COLOUR[png.colour]}, {png.depth} bit"]
     if png.colour in {4, 6}:
         steps.append("alpha ignored")
@@ -102,7 +103,7 @@ def _colour_16(png: _Png) -> NDArray[np.int64]:
     return luma(upper[..., :3] << 8 | lower[..., :3])
 
 
-def luma(rgb: NDArray[np.integer]) -> NDArray[np.int64]:
+def luma(rgb: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
     """Return ITU-R 601 luma of whole numbers ``(..., 3)``, rounded as Pillow rounds; grey keeps its value."""
     weights = np.array([19595, 38470, 7471], dtype=np.int64)  # of 65536
     weighted: NDArray[np.int64] = rgb.astype(np.int64) @ weights
@@ -117,20 +118,11 @@ def _inflated(png: _Png, mode: str, name: str) -> Image.Image:
 
 
 def _chunks(data: bytes) -> _Png:
-    """Walk the chunks of a PNG, checking every sum, and keep what pixels need."""
-    view, place = memoryview(data), len(PNG_MARK)
-    palette, stream, header = b"", [], b""
-    while True:
-        if place + 12 > len(data):
-            raise ImageError("a PNG is truncated", expected="a chunk IEND at the end", got=f"{len(data)} bytes")
-        length, kind = struct.unpack_from(">I4s", data, place)
-        end = place + 12 + length
-        if end > len(data):
-            raise ImageError("a PNG is truncated", expected=f"{end} bytes or more", got=f"{len(data)} bytes")
-        body = view[place + 8 : end - 4]
-        if zlib.crc32(view[place + 4 : end - 4]) != struct.unpack_from(">I", data, end - 4)[0]:
-            raise ImageError("a PNG is damaged", where=f"chunk at byte {place}", expected="the chunk's own check sum")
-        place = end
+    """Return what pixels need of a PNG."""
+    header, palette, stream = b"", b"", []
+    for kind, body in _walked(data):
+        if (kind == b"IHDR") != (not header):
+            raise ImageError("a PNG is malformed", where=f"chunk {kind!r}", expected="one IHDR, at the start")
         if kind == b"IHDR":
             header = bytes(body)
         elif kind == b"PLTE":
@@ -139,8 +131,8 @@ def _chunks(data: bytes) -> _Png:
             stream.append(body)
         elif kind == b"acTL":
             raise ImageError("a PNG is animated", expected="one picture")
-        elif kind == b"IEND":
-            break
+        elif not kind[0] & 0x20:  # a capital letter marks what a reader must understand
+            raise ImageError("a PNG is of a kind that is not read", where=f"chunk {kind!r}")
     if len(header) != 13:
         raise ImageError("a PNG's header is malformed", expected="13 bytes", got=f"{len(header)} bytes")
     width, height, depth, colour, _, _, interlaced = struct.unpack(">IIBBBBB", header)
@@ -149,6 +141,24 @@ def _chunks(data: bytes) -> _Png:
     if not stream:
         raise ImageError("a PNG has no pixels", expected="a chunk IDAT")
     return _Png((width, height), depth, colour, int(interlaced != 0), palette, b"".join(stream))
+
+
+def _walked(data: bytes) -> Iterator[tuple[bytes, memoryview]]:
+    """Yield kind and content of a PNG's chunks up to IEND, every check sum checked."""
+    view, place = memoryview(data), len(PNG_MARK)
+    while True:
+        if place + 12 > len(data):
+            raise ImageError("a PNG is truncated", expected="a chunk IEND at the end", got=f"{len(data)} bytes")
+        length, kind = struct.unpack_from(">I4s", data, place)
+        end = place + 12 + length
+        if end > len(data):
+            raise ImageError("a PNG is truncated", expected=f"{end} bytes or more", got=f"{len(data)} bytes")
+        if zlib.crc32(view[place + 4 : end - 4]) != struct.unpack_from(">I", data, end - 4)[0]:
+            raise ImageError("a PNG is damaged", where=f"chunk at byte {place}", expected="the chunk's own check sum")
+        if kind == b"IEND":
+            return
+        yield kind, view[place + 8 : end - 4]
+        place = end
 
 
 class JpegHeader(NamedTuple):

@@ -136,8 +136,8 @@ def _contents(file: Path, most: int = _MAX_BYTES) -> bytes:
             data = stream.read(most)
             if most == _MAX_BYTES and stream.read(1):
                 raise ImageError("a file is too large", where=file.name, expected=f"at most {_MAX_BYTES} bytes")
-    except OSError as error:
-        raise ImageError("a file cannot be read", where=str(file), got=error.strerror or str(error)) from error
+    except (OSError, ValueError) as error:  # ValueError: a name with a null byte
+        raise ImageError("a file cannot be read", where=str(file), got=str(error)) from error
     return data
 
 
