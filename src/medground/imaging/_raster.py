@@ -60,12 +60,14 @@ def read_png(data: bytes, max_pixels: int) -> Displayed:
         steps.append("colour to luma (ITU-R 601)")
     top = 255 if png.colour == 3 else (1 << png.depth) - 1
     grey = _colour_16(png) if png.depth == 16 and png.colour else _plain(png)
-    return Displayed((grey.astype(np.float32) / np.float32(grey_top(png))), (0.0, float(top)), tuple(steps))
+    white = 65535 if png.depth == 16 else 255  # Pillow stretches depths below 8 to 8
+    return Displayed(_scaled(grey, white), (0.0, float(top)), tuple(steps))
 
 
-def grey_top(png: _Png) -> int:
-    """Return the value that Pillow gives to white: it stretches depths below 8 to 8."""
-    return 65535 if png.depth == 16 else 255
+def _scaled(grey: NDArray[Any], white: int) -> NDArray[np.float32]:
+    pixels = grey.astype(np.float32)
+    pixels /= np.float32(white)
+    return pixels
 
 
 def _plain(png: _Png) -> NDArray[np.uint8 | np.uint16]:
@@ -221,8 +223,8 @@ def read_jpeg(data: bytes, max_pixels: int) -> Displayed:
         raise ImageError("a JPEG is truncated", expected="an end-of-image marker", got=f"{len(data)} bytes")
     try:
         with JpegImageFile(io.BytesIO(header.segments + data[header.scan :])) as picture:
-            grey = np.asarray(picture.convert("L"))
+            grey = np.asarray(picture if picture.mode == "L" else picture.convert("L"))
     except Exception as error:  # damage shows as many kinds of error in Pillow
         raise ImageError("a JPEG cannot be decoded", got=f"{type(error).__name__}: {error}") from error
     steps = ["JPEG grey, 8 bit"] if header.channels == 1 else ["JPEG colour, 8 bit", "colour to luma (ITU-R 601)"]
-    return Displayed(grey.astype(np.float32) / np.float32(255), (0.0, 255.0), tuple(steps))
+    return Displayed(_scaled(grey, 255), (0.0, 255.0), tuple(steps))

@@ -6,6 +6,7 @@ states, never by the picture's own maximum, so that two pictures of a study stay
 
 from __future__ import annotations
 
+import stat
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -129,16 +130,20 @@ def _must_be_dicom(data: bytes) -> None:
         )
 
 
-def _contents(file: Path, most: int = _MAX_BYTES) -> bytes:
+def _contents(file: Path, most: int | None = None) -> bytes:
     """Return a file's bytes, or its first ones."""
     try:
+        about = file.stat()
+        if not stat.S_ISREG(about.st_mode):  # opening a pipe would wait for ever
+            raise ImageError("a path is no file", where=str(file), expected="a PNG, JPEG or DICOM file")
+        if most is None and about.st_size > _MAX_BYTES:
+            raise ImageError(
+                "a file is too large", where=file.name, expected=f"at most {_MAX_BYTES} bytes", got=about.st_size
+            )
         with file.open("rb") as stream:
-            data = stream.read(most)
-            if most == _MAX_BYTES and stream.read(1):
-                raise ImageError("a file is too large", where=file.name, expected=f"at most {_MAX_BYTES} bytes")
+            return stream.read(about.st_size if most is None else most)
     except (OSError, ValueError) as error:  # ValueError: a name with a null byte
         raise ImageError("a file cannot be read", where=str(file), got=str(error)) from error
-    return data
 
 
 def _named(error: ImageError, file: Path) -> ImageError:
