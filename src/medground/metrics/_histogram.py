@@ -73,10 +73,10 @@ def _table(thresholds: bytes, strict: bool, dtype: str) -> _Table:
 
 def _edges(asked: NDArray[np.float64], strict: bool, dtype: np.dtype[np.floating]) -> Floats:
     """Smallest number of the map's type that each threshold selects."""
-    least = np.nextafter(asked, np.inf) if strict else asked
-    with np.errstate(over="ignore"):  # above the largest float32 only infinity is selected
+    with np.errstate(over="ignore"):  # above the largest number only infinity is selected
+        least = np.nextafter(asked, np.inf) if strict else asked
         rounded = least.astype(dtype)
-    return np.where(rounded < least, np.nextafter(rounded, dtype.type(np.inf)), rounded)
+        return np.where(rounded < least, np.nextafter(rounded, dtype.type(np.inf)), rounded)
 
 
 def _cells(edges: Floats) -> Cells | None:
