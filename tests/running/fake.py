@@ -10,6 +10,7 @@ import argparse
 import hashlib
 import os
 import signal
+import sys
 import threading
 import time
 from dataclasses import dataclass, field
@@ -167,7 +168,7 @@ def _main():
     if args.die_after is not None:
         probe.on_infer = lambda n: n == 1 and threading.Timer(args.die_after, _die).start()
     if args.wait:
-        probe.on_infer = lambda n: (print("ready", flush=True), time.sleep(600))
+        probe.on_infer = lambda n: (sys.stdout.write("ready\n"), sys.stdout.flush(), time.sleep(600))
     if args.die_at_sync is not None:
         syncs, fsync = iter(range(1, 10**6)), os.fsync
         os.fsync = lambda handle: _die() if next(syncs) == args.die_at_sync else fsync(handle)
@@ -177,7 +178,7 @@ def _main():
         resource.setrlimit(resource.RLIMIT_FSIZE, (args.file_limit, args.file_limit))
     benchmark = two_tasks(probe=probe, load_time=0.002, infer_time=0.004)
     execute(benchmark, args.folder, options=Options(chunk=4, workers=args.workers, on_error="skip"))
-    print(len(probe.batches))
+    sys.stdout.write(str(len(probe.batches)))
 
 
 if __name__ == "__main__":

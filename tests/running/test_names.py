@@ -4,8 +4,7 @@ from pathlib import PurePosixPath
 from urllib.parse import unquote
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from medground.running.names import escape, folder_name
 

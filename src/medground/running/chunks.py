@@ -100,7 +100,8 @@ def write_chunk(
     write_atomic(files.rows, rows)
     hashed = None if arrays is None else _sha256(arrays)
     receipt = Receipt(len(measured), _sha256(rows), hashed, tuple(failures))
-    write_atomic(files.receipt, json.dumps(asdict(receipt), indent=1).encode())
+    record = asdict(receipt)
+    write_atomic(files.receipt, json.dumps(record | {"seal": _seal(record)}, indent=1).encode())
     return receipt
 
 
@@ -148,6 +149,8 @@ def read_receipt(files: ChunkFiles) -> Receipt | None:
 def _parse(data: bytes, path: Path) -> Receipt:
     try:
         record = json.loads(data)
+        if record.pop("seal") != _seal(record):
+            raise DamagedChunkError(f"{path.name} is not what was written")
         failures = tuple(Failure(**failure) for failure in record.pop("failures"))
         return Receipt(**record, failures=failures)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -161,6 +164,10 @@ def _check(path: Path, expected: str) -> None:
         raise DamagedChunkError(f"{path.name} is missing") from None
     if found != expected:
         raise DamagedChunkError(f"{path.name} is not what was written ({path.stat().st_size} bytes)")
+
+
+def _seal(record: Mapping[str, Any]) -> str:
+    return _sha256(json.dumps(record, sort_keys=True).encode())
 
 
 def _sha256(data: bytes) -> str:

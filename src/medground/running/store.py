@@ -212,7 +212,7 @@ class Store:
             where=path,
             got=f"{error.strerror or error}",
             fix="make room on the disk (or mend what is named above) and run the same command again: "
-            f"{len(self._receipts)} finished chunks are safe and are not computed again",
+            f"finished chunks are safe and are not computed again, {len(self._receipts)} so far",
         )
 
 
