@@ -1,0 +1,1 @@
+"""What each network must compute on golden cases: one file a model."""
