@@ -1,0 +1,1 @@
+"""What the models of GridVQA-X share: the language, the drawing and the network."""
