@@ -12,6 +12,7 @@ Field and Welsh, Bootstrapping clustered data, JRSS B 2007.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -112,12 +113,13 @@ def bootstrap_ranking(
         seed: another seed, other draws.
     """
     truth, score = table(labels, scores)
+    _check(by, truth.shape[0])
     rankings = [_ranking(truth[:, c], score[:, c], by) for c in range(truth.shape[1])]
 
     def measure(weights: Weights) -> FloatArray:
         return np.stack([ranked(weights, *ranking) for ranking in rankings], axis=-1)
 
-    found = _replicate(measure, by, truth.shape[0], (3, replicates, truth.shape[1]), seed)
+    found = _replicate(measure, by, (3, replicates, truth.shape[1]), seed)
     return RankReplicates(*found)
 
 
@@ -136,10 +138,9 @@ def bootstrap_sums(values: ArrayLike, by: Clusters, replicates: int = 1000, seed
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 2 or not np.isfinite(array).all():
         raise MetricError("Only finite numbers add up.", expected="(items, quantities)", got=f"shape {array.shape}")
+    _check(by, array.shape[0])
     sums = cluster_sums(array, by.codes, by.count)
-    return _replicate(
-        lambda weights: weighted_sums(weights, sums), by, array.shape[0], (replicates, array.shape[1]), seed
-    )
+    return _replicate(lambda weights: weighted_sums(weights, sums), by, (replicates, array.shape[1]), seed)
 
 
 def bootstrap_mean(values: ArrayLike, by: Clusters, replicates: int = 1000, seed: int = 0) -> FloatArray:
@@ -179,7 +180,8 @@ def bootstrap_ratio(
     top, bottom = np.asarray(numerators, dtype=np.float64), np.asarray(denominators, dtype=np.float64)
     if top.shape != bottom.shape:
         raise MetricError("Numerators and denominators differ.", expected=f"shape {top.shape}", got=bottom.shape)
-    columns = top.reshape(top.shape[0], -1), bottom.reshape(top.shape[0], -1)
+    flat = (len(top), math.prod(top.shape[1:]))
+    columns = top.reshape(flat), bottom.reshape(flat)
     sums = bootstrap_sums(np.hstack(columns), by, replicates, seed)
     above, below = np.hsplit(sums, 2)
     spread = np.count_nonzero(cluster_sums(columns[1], by.codes, by.count), axis=0) > 1
@@ -245,12 +247,13 @@ def with_interval(value: Value, replicates: ArrayLike, level: float = 0.95) -> V
     return replace(value, low=interval.low, high=interval.high, skipped=interval.skipped)
 
 
-def _replicate(
-    measure: Callable[[Weights], FloatArray], by: Clusters, n: int, shape: tuple[int, ...], seed: int
-) -> FloatArray:
-    """Fill (..., B, K) block by block; all NaN for fewer than two clusters."""
+def _check(by: Clusters, n: int) -> None:
     if by.codes.shape != (n,):
-        raise MetricError("Clusters and items differ.", expected=f"{n} items", got=by.codes.shape)
+        raise MetricError("Clusters and items differ.", expected=f"{n} items", got=f"{by.codes.size} in the clusters")
+
+
+def _replicate(measure: Callable[[Weights], FloatArray], by: Clusters, shape: tuple[int, ...], seed: int) -> FloatArray:
+    """Fill (..., B, K) block by block; all NaN for fewer than two clusters."""
     found = np.full(shape, np.nan)
     if by.count < 2:
         return found
