@@ -144,7 +144,10 @@ class Geometry:
     @property
     def is_squash(self) -> bool:
         """Whether the picture fills the input frame exactly."""
-        return self == Geometry.squash(self.source, self.input)
+        filled = Geometry.squash(self.source, self.input)
+        return self.offset == (0, 0) and all(
+            math.isclose(scale, fitting, rel_tol=1e-12) for scale, fitting in zip(self.scale, filled.scale, strict=True)
+        )
 
     def boxes_to_input(self, boxes: ArrayLike, *, clip: bool = False) -> NDArray[np.float64]:
         """Return boxes ``(n, 4)`` of x0, y0, x1, y1 in the input frame, cut at its edges if ``clip``."""
@@ -289,7 +292,7 @@ def resize_pixels(pixels: NDArray[np.float32], size: Size, rule: PixelRule = "bi
     ``bicubic`` and ``lanczos`` can leave the range of their input.
     """
     picture = Image.fromarray(np.ascontiguousarray(pixels, dtype=np.float32), mode="F")
-    return np.asarray(picture.resize(size, _FILTERS[rule]), dtype=np.float32)
+    return np.array(picture.resize(size, _FILTERS[rule]), dtype=np.float32)
 
 
 def apply(
