@@ -58,15 +58,15 @@ def test_the_stem_of_pictures_equals_the_stem_of_drawings():
     assert torch.allclose(whole.answers.exp().sum(1), torch.ones(len(images)), atol=1e-5)
 
 
-def test_training_learns_and_repeats(tmp_path):
+def test_training_learns_and_repeats(tmp_path, monkeypatch):
+    monkeypatch.setattr("medground.benchmarks.gridvqa_x.train.EVERY", 10)
     lines: list[str] = []
-    recipe = Recipe(steps=40, batch=16, warm=10)
-    card = train("spurious", tmp_path / "a.safetensors", recipe, report=lines.append, scenes_each=2)
-    train("spurious", tmp_path / "b.safetensors", recipe, report=lines.append, scenes_each=2)
+    recipe = Recipe(steps=30, batch=8, warm=5)
+    card = train("spurious", tmp_path / "a.safetensors", recipe, report=lines.append, scenes_each=1)
+    train("spurious", tmp_path / "b.safetensors", recipe, report=lambda _: None, scenes_each=1)
     assert (tmp_path / "a.safetensors").read_bytes() == (tmp_path / "b.safetensors").read_bytes()
     held = json.loads((tmp_path / "a.json").read_text())
     assert held["accuracy"] == card["accuracy"]
     assert len(card["accuracy"]["pure"]) == 38
-    assert "step 40/40" in lines[0]
-    # Untrained, the cross-entropy of seven roles alone is 4 * log 7 = 7.8.
-    assert float(lines[0].split("loss ")[1].split(",")[0]) < 6.5
+    losses = [float(line.split("loss ")[1].split(",")[0]) for line in lines if "loss" in line]
+    assert losses[-1] < losses[0] - 0.5
