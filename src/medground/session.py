@@ -10,8 +10,12 @@ from typing import Any
 
 from medground import registry
 from medground.benchmarks.base import Benchmark, Entry, Setting
-from medground.config import Component, RunFile, parse_run_file
-from medground.errors import ConfigError
+from medground.config import Component, RunFile, parse_run_file, read_run_file
+from medground.errors import ConfigError, RunError
+from medground.running.estimate import TaskEstimate, estimate
+from medground.running.options import Options
+from medground.running.progress import Progress, progress_on
+from medground.running.run import RunReport, execute
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,51 @@ class Session:
     benchmark: Benchmark
     models: Sequence[Entry]
     datasets: Sequence[Entry]
+
+
+def run_file(file: Path, overrides: Sequence[str] = (), out: Path = Path("runs"), *, fresh: bool = False) -> RunReport:
+    """Run a run file in ``out/<name>``, or go on with it; what ``medground run`` does.
+
+    Raises:
+        MedgroundError: whatever a user can mend.
+    """
+    run = read_run_file(file, overrides)
+    return run_session(assemble(run, file.resolve().parent), out / run.name, fresh=fresh, progress=progress_on())
+
+
+def run_session(session: Session, folder: Path, *, fresh: bool = False, progress: Progress | None = None) -> RunReport:
+    """Carry out an assembled run in a folder."""
+    return execute(
+        session.benchmark,
+        folder,
+        config=session.run.model_dump(mode="json", exclude_none=True),
+        options=engine_options(session.run),
+        fresh=fresh,
+        progress=progress,
+    )
+
+
+def estimate_file(file: Path, overrides: Sequence[str] = (), out: Path = Path("runs")) -> list[TaskEstimate]:
+    """Return what a run would cost: every unfinished task is opened and its first batch is timed."""
+    run = read_run_file(file, overrides)
+    session = assemble(run, file.resolve().parent)
+    return estimate(session.benchmark, out / run.name, options=engine_options(run), measure=True)
+
+
+def engine_options(run: RunFile) -> Options:
+    """Return the options of the local engine."""
+    return Options(**run.engine.model_dump(exclude={"name", "batch_size"}))
+
+
+def read_session(folder: Path) -> Session:
+    """Assemble the run that a run folder holds.
+
+    Raises:
+        RunError: the folder holds no run.
+    """
+    if not (folder / "run.yaml").is_file():
+        raise RunError("this is not a run folder", where=folder, expected="a run.yaml", fix="medground run FILE")
+    return assemble(read_run_file(folder / "run.yaml"))
 
 
 def assemble(run: RunFile, base: Path | None = None) -> Session:

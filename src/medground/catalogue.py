@@ -1,0 +1,116 @@
+"""What there is: components by name, their facts, and what this machine has."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import platform
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, is_dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from medground import registry
+from medground.errors import ConfigError, did_you_mean
+
+PLURALS: Mapping[str, registry.Kind] = {f"{kind}s": kind for kind in registry.KINDS}
+PROTOCOLS = "protocols"
+
+CORE = (
+    *("numpy", "numba", "pillow", "pydicom", "polars", "pydantic", "typer", "scipy", "torch"),
+    *("safetensors", "transformers", "jinja2", "plotly"),
+)
+DECODERS = {
+    "JPEG 2000": ("openjpeg", "pylibjpeg-openjpeg"),
+    "JPEG-LS": ("jpeg_ls", "pyjpegls"),
+    "JPEG lossless and others": ("gdcm", "python-gdcm"),
+}
+
+
+def components(kind: str | None = None) -> dict[str, list[str]]:
+    """Return plural of a kind -> names; nothing is imported.
+
+    Raises:
+        ConfigError: there is no such kind.
+    """
+    known = [*PLURALS, PROTOCOLS]
+    # Protocols are listed on request: they are objects, and making them imports a benchmark.
+    wanted = list(PLURALS) if kind is None else [k for k in known if kind in (k, k.removesuffix("s"))]
+    if not wanted:
+        raise ConfigError(f"there is no kind {kind!r}", expected=", ".join(known), fix=did_you_mean(str(kind), known))
+    return {k: _protocols() if k == PROTOCOLS else registry.names(PLURALS[k]) for k in wanted}
+
+
+def describe(name: str) -> dict[str, Any]:
+    """Return the facts of a component or protocol: what it is, its parameters, files, licence and citation.
+
+    Raises:
+        RegistryError: no component has that name.
+    """
+    if ":" not in name and not any(name in registry.names(kind) for kind in registry.KINDS) and name in _protocols():
+        from medground.benchmarks.xbench.protocol import resolve_protocol
+
+        protocol = resolve_protocol(name)
+        return {"protocol": name, "in words": protocol.in_words(), **protocol.model_dump(mode="json")}
+    kind = registry.kind_of(name) if ":" not in name else _kind_by_path(name)
+    cls = registry.load(kind, name)
+    facts: dict[str, Any] = {kind: name}
+    facts |= {"what": (cls.__doc__ or "").strip().splitlines()[0] if cls.__doc__ else ""}
+    info = getattr(cls, "info", None)
+    if is_dataclass(info) and not isinstance(info, type):
+        facts |= {key: value for key, value in asdict(info).items() if value not in (None, "", (), {}, [])}
+    facts["parameters"] = {
+        p.name: p.annotation + ("  (required)" if p.required else f" = {p.default!r}") for p in registry.parameters(cls)
+    }
+    return facts
+
+
+def doctor() -> dict[str, Any]:
+    """Return what this machine has; torch is asked only for its devices."""
+    versions = {name: _version(name) for name in CORE}
+    decoders = {
+        what: "yes" if importlib.util.find_spec(module) else f"no: pip install {package}"
+        for what, (module, package) in DECODERS.items()
+    }
+    free = shutil.disk_usage(Path.cwd()).free / 1e9
+    return {
+        "medground": _version("medground"),
+        "python": f"{platform.python_version()} on {platform.system()} {platform.machine()}",
+        "versions": versions,
+        "compressed DICOM": decoders,
+        "devices": _devices(),
+        "free disk here": f"{free:.1f} GB",
+        "executable": Path(sys.executable).name,
+    }
+
+
+def _devices() -> list[str]:
+    if not importlib.util.find_spec("torch"):
+        return ["torch is not installed: baselines and precomputed maps work, models do not"]
+    import torch
+
+    cuda = [f"cuda:{i} {torch.cuda.get_device_name(i)}" for i in range(torch.cuda.device_count())]
+    return [f"cpu ({torch.get_num_threads()} threads)", *cuda]
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _protocols() -> list[str]:
+    from medground.benchmarks.xbench import protocol
+
+    return list(protocol.PROTOCOLS)
+
+
+def _kind_by_path(name: str) -> registry.Kind:
+    """A class named by its path says by its methods what it is."""
+    cls = registry.load("model", name)
+    if hasattr(cls, "cases"):
+        return "dataset"
+    return cast("registry.Kind", "benchmark" if hasattr(cls, "tasks") else "model")

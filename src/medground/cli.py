@@ -1,0 +1,190 @@
+"""The command line: one function a command; what it does lies elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from medground.errors import MedgroundError
+
+app = typer.Typer(
+    name="medground",
+    help="Does a medical vision-language model look at the evidence?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+build_app = typer.Typer(no_args_is_help=True, help="Make the items of a benchmark, or a dataset, in a folder.")
+train_app = typer.Typer(no_args_is_help=True, help="Train a model that ships with medground again.")
+app.add_typer(build_app, name="build")
+app.add_typer(train_app, name="train")
+
+RunFileArg = Annotated[Path, typer.Argument(metavar="FILE", help="the run file (YAML)")]
+RunArg = Annotated[Path, typer.Argument(metavar="RUN", help="a run folder")]
+Set = Annotated[list[str] | None, typer.Option("--set", metavar="a.b=c", help="override a key of the run file")]
+Out = Annotated[Path, typer.Option("--out", help="folder of run folders")]
+Json = Annotated[bool, typer.Option("--json", help="print the result as JSON")]
+
+
+class Images(StrEnum):
+    """Whether a report shows pictures."""
+
+    auto = "auto"
+    yes = "yes"
+    no = "no"
+
+
+@app.command()
+def run(
+    file: RunFileArg,
+    set_: Set = None,
+    out: Out = Path("runs"),
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="say what would be done and how long it takes")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="remove an earlier run of this name first")] = False,
+    json: Json = False,
+) -> None:
+    """Run a run file, or go on with it where it stopped."""
+    from medground import session, terminal
+
+    if dry_run:
+        terminal.show_estimates(session.estimate_file(file, set_ or [], out), as_json=json)
+    else:
+        terminal.show_run(session.run_file(file, set_ or [], out, fresh=fresh), as_json=json)
+
+
+@app.command()
+def validate(file: RunFileArg, set_: Set = None, json: Json = False) -> None:
+    """Open three cases, check boxes, labels, checkpoint keys and grid: seconds, not hours."""
+    from medground import terminal, validation
+
+    checks = validation.validate_file(file, set_ or [])
+    terminal.show_checks(checks, as_json=json)
+    raise typer.Exit(0 if all(check.ok for check in checks) else 1)
+
+
+@app.command()
+def score(
+    run: Annotated[Path | None, typer.Argument(metavar="[RUN]", help="a finished run folder")] = None,
+    protocol: Annotated[str, typer.Option("--protocol", help="a name, a YAML file or '{base: xbench, ..}'")] = "xbench",
+    cases: Annotated[Path | None, typer.Option("--cases", help="cases with regions (a manifest)")] = None,
+    maps: Annotated[Path | None, typer.Option("--maps", help="their heat maps: .npz, .json or a folder")] = None,
+    json: Json = False,
+) -> None:
+    """Measure the same predictions under another protocol, or heat maps made elsewhere."""
+    from medground import scoring, terminal
+
+    terminal.show_score(scoring.score(run, scoring.read_protocol(protocol), cases, maps), as_json=json)
+
+
+@app.command()
+def report(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="run folders")],
+    out: Annotated[Path | None, typer.Option("--out", help="the HTML file; by default in the first run")] = None,
+    images: Annotated[Images, typer.Option("--images", help="auto: those that may be passed on")] = Images.auto,
+    no_images: Annotated[bool, typer.Option("--no-images", help="the same as --images no")] = False,
+) -> None:
+    """Write the HTML report of one run, or of several side by side."""
+    from medground.reporting.report import write_report
+
+    typer.echo(write_report(runs, out, "no" if no_images else images.value))
+
+
+@app.command()
+def compare(first: RunArg, second: RunArg, json: Json = False) -> None:
+    """Compare the models of two runs on the items that both have: paired tests, Holm over classes."""
+    from medground import comparing, terminal
+
+    terminal.show_comparison(comparing.compare_runs(first, second), as_json=json)
+
+
+@app.command("list")
+def list_(
+    kind: Annotated[str | None, typer.Argument(metavar="[KIND]", help="models, datasets, explainers, ...")] = None,
+    json: Json = False,
+) -> None:
+    """List the components by name."""
+    from medground import catalogue, terminal
+
+    terminal.show_components(catalogue.components(kind), as_json=json)
+
+
+@app.command()
+def describe(name: Annotated[str, typer.Argument(metavar="NAME")], json: Json = False) -> None:
+    """Say what a component is: parameters, files, licence, citation."""
+    from medground import catalogue, terminal
+
+    terminal.show_facts(catalogue.describe(name), as_json=json)
+
+
+@app.command()
+def doctor(json: Json = False) -> None:
+    """Say what this machine has: versions, decoders, devices, disk."""
+    from medground import catalogue, terminal
+
+    terminal.show_facts(catalogue.doctor(), as_json=json)
+
+
+@app.command()
+def demo(out: Out = Path("runs")) -> None:
+    """Run phantoms, baselines and the reference model: no network, no data."""
+    from medground import demo as demonstration
+
+    demonstration.run_demo(out)
+
+
+@app.command()
+def verify(
+    model: Annotated[str, typer.Argument(metavar="MODEL")],
+    cases: Annotated[Path, typer.Option("--cases", help="folder of golden cases of this model")],
+    json: Json = False,
+) -> None:
+    """Compare a model with golden cases of its published architecture; exit with 1 on any miss."""
+    from medground import terminal
+    from medground.models.verify import verify as verify_model
+
+    results = verify_model(model, cases)
+    terminal.show_verification(results, as_json=json)
+    raise typer.Exit(0 if all(result.passed for result in results) else 1)
+
+
+@build_app.command("phantom")
+def build_phantom(
+    out: Annotated[Path, typer.Argument(metavar="FOLDER")],
+    cases: Annotated[int, typer.Option("--cases", min=1)] = 200,
+    size: Annotated[int, typer.Option("--size", min=64, help="pixels a side")] = 512,
+    seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
+    workers: Annotated[int, typer.Option("--workers", min=1)] = 1,
+) -> None:
+    """Draw closed-world chest radiographs with exact masks, in the layout of `manifest`."""
+    from medground.datasets._phantom.build import build
+
+    typer.echo(build(out, cases=cases, size=size, seed=seed, workers=workers))
+
+
+@train_app.command("reference")
+def train_reference(
+    out: Annotated[Path, typer.Option("--out", help="folder for weights, card and log")],
+    nih: Annotated[Path | None, typer.Option("--nih", help="NIH ChestX-ray14; half its patients are used")] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
+) -> None:
+    """Train the reference model from scratch."""
+    from medground.training import train_reference as train
+
+    typer.echo(train(out, nih=nih, seed=seed))
+
+
+def main() -> None:
+    """Run the command line; a user's mistake is a message without a traceback."""
+    try:
+        app()
+    except MedgroundError as error:
+        typer.echo(f"error: {error}", err=True)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        typer.echo("stopped by the keyboard; the same command goes on from there", err=True)
+        sys.exit(130)

@@ -1,0 +1,166 @@
+"""What the terminal shows: tables for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from medground.comparing import Comparison
+    from medground.models.verify import CaseResult
+    from medground.running.estimate import TaskEstimate
+    from medground.running.run import RunReport
+    from medground.scoring import Score
+    from medground.validation import Check
+
+
+def show_run(report: RunReport, *, as_json: bool) -> None:
+    """Show the summary of a run, where its time went, and where it lies."""
+    if as_json:
+        _print_json({"folder": str(report.folder), "summary": report.summary.data})
+        return
+    data = report.summary.data
+    if "protocol_in_words" in data:
+        typer.echo(f"\n{data['protocol_in_words']}")
+    for name in ("overview", "grounding", "recognition"):
+        if name in report.summary.tables:
+            show_table(report.summary.tables[name], name.capitalize())
+    typer.echo(f"\n{report.items} items, {report.failures} failed, {report.chunks} chunks ({report.reused} reused)")
+    seconds = report.profile["total"].get("seconds", {})
+    if seconds:
+        typer.echo("seconds: " + ", ".join(f"{stage} {spent:.1f}" for stage, spent in seconds.items()))
+    typer.echo(f"run: {report.folder}\nreport: medground report {report.folder}")
+
+
+def show_estimates(estimates: Sequence[TaskEstimate], *, as_json: bool) -> None:
+    """Show what a run would cost."""
+    if as_json:
+        _print_json([asdict(e) | {"path": list(e.path)} for e in estimates])
+        return
+    rows = [
+        {
+            "task": "/".join(e.path),
+            "items": e.items,
+            "left": e.items_left,
+            "disk": "?" if e.bytes is None else f"{e.bytes / 1e6:.1f} MB",
+            "time": "?" if e.seconds is None else f"{e.seconds:.0f} s",
+        }
+        for e in estimates
+    ]
+    _table("Dry run: nothing was written", rows)
+
+
+def show_checks(checks: Sequence[Check], *, as_json: bool) -> None:
+    """Show what was checked."""
+    if as_json:
+        _print_json([asdict(check) for check in checks])
+        return
+    for check in checks:
+        typer.echo(f"{'ok  ' if check.ok else 'FAIL'} {check.what}")
+        for line in check.details:
+            typer.echo(f"       {line}")
+
+
+def show_score(score: Score, *, as_json: bool) -> None:
+    """Show scored maps."""
+    if as_json:
+        _print_json(score.as_json())
+        return
+    typer.echo(f"\n{score.protocol.in_words()}")
+    for name in ("grounding", "grounding_by_class"):
+        if name in score.summary.tables:
+            show_table(score.summary.tables[name], name.replace("_", " ").capitalize())
+    if score.folder is not None:
+        typer.echo(f"\nscores: {score.folder}")
+
+
+def show_comparison(comparison: Comparison, *, as_json: bool) -> None:
+    """Show paired differences."""
+    if as_json:
+        _print_json(comparison.data)
+        return
+    for note in comparison.notes:
+        typer.echo(note)
+    show_table(comparison.table, "Differences, first minus second")
+
+
+def show_verification(results: Sequence[CaseResult], *, as_json: bool) -> None:
+    """Show the output of each golden case that comes closest to its tolerance, or misses it."""
+    rows = [
+        {
+            "case": result.case,
+            "worst output": result.worst.output,
+            "largest difference": f"{result.worst.difference:.3g}",
+            "tolerance": f"{result.worst.tolerance:.3g}",
+            "passed": result.passed,
+        }
+        for result in results
+    ]
+    if as_json:
+        _print_json(rows)
+        return
+    _table("Golden cases", rows)
+
+
+def show_components(found: Mapping[str, Sequence[str]], *, as_json: bool) -> None:
+    """Show names by kind."""
+    if as_json:
+        _print_json(found)
+        return
+    for kind, names in found.items():
+        typer.echo(f"{kind}: {', '.join(names) if names else '(none yet)'}")
+
+
+def show_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
+    """Show facts, nested ones indented."""
+    if as_json:
+        _print_json(facts)
+        return
+    for key, value in facts.items():
+        _fact(key, value, "")
+
+
+def show_table(table: pl.DataFrame, title: str) -> None:
+    """Show a table of a summary; columns without any content are left out."""
+    kept = [c for c in table.columns if table[c].null_count() < len(table) and set(table[c].to_list()) != {""}]
+    _table(title, table.select(kept).to_dicts())
+
+
+def _fact(key: str, value: Any, indent: str) -> None:
+    if isinstance(value, Mapping):
+        typer.echo(f"{indent}{key}:")
+        for inner, content in value.items():
+            _fact(str(inner), content, indent + "  ")
+    elif isinstance(value, (list, tuple)):
+        typer.echo(f"{indent}{key}: {', '.join(map(str, value))}")
+    else:
+        typer.echo(f"{indent}{key}: {value}")
+
+
+def _table(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title, title_justify="left", header_style="bold", pad_edge=False)
+    for column in rows[0] if rows else ():
+        table.add_column(Text(str(column)))
+    for row in rows:
+        # Text: names come from data, and must not be read as markup.
+        table.add_row(*(Text("" if value is None else str(value)) for value in row.values()))
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=200)
+    console.print(table)
+
+
+def _print_json(data: Any) -> None:
+    json.dump(data, sys.stdout, indent=1, sort_keys=True, allow_nan=False, default=str)
+    sys.stdout.write("\n")

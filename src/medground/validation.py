@@ -1,0 +1,81 @@
+"""``medground validate``: a run file is tried on three cases a dataset before hours are spent on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from medground.benchmarks.base import Task, evaluate
+from medground.config import read_run_file
+from medground.errors import MedgroundError
+from medground.session import Session, assemble
+
+TRIED = 3
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was checked.
+
+    Attributes:
+        what: the thing.
+        ok: whether it is right.
+        details: what was found; counts, or problems.
+    """
+
+    what: str
+    ok: bool
+    details: tuple[str, ...] = ()
+
+
+def validate_file(file: Path, overrides: Sequence[str] = ()) -> list[Check]:
+    """Check a run file and what it names; problems are collected, not raised, as far as that is possible.
+
+    Raises:
+        ConfigError: the run file itself is not right.
+        RegistryError: a component does not exist.
+    """
+    session = assemble(read_run_file(file, overrides), file.resolve().parent)
+    checks = [Check(f"run file {file.name}", ok=True, details=(f"{len(session.models)} models",))]
+    checks += [check for entry in session.datasets for check in _dataset(entry.label, entry)]
+    if all(check.ok for check in checks):
+        checks += list(_tasks(session))
+    return checks
+
+
+def _dataset(label: str, entry: Any) -> Iterator[Check]:
+    """Read the tables; every box against its frame, every code against its size, every label, every file."""
+    try:
+        dataset = entry.build()
+        dataset.cases()
+        problems = [str(problem) for problem in dataset.check()] if hasattr(dataset, "check") else []
+        lines = dataset.report().lines() if hasattr(dataset, "report") else []
+    except MedgroundError as error:
+        yield Check(f"dataset {label}", ok=False, details=tuple(str(error).splitlines()))
+        return
+    yield Check(
+        f"dataset {label}: tables, boxes, codes, labels and files", ok=not problems, details=(*lines, *problems)
+    )
+
+
+def _tasks(session: Session) -> Iterator[Check]:
+    """Load each model and take three cases through decoding, prediction and measuring."""
+    for task in session.benchmark.tasks():
+        name = "/".join(task.path)
+        try:
+            yield Check(f"{name}: {TRIED} cases", ok=True, details=tuple(_try(task)))
+        except MedgroundError as error:
+            yield Check(f"{name}: {TRIED} cases", ok=False, details=tuple(str(error).splitlines()))
+
+
+def _try(task: Task) -> Iterator[str]:
+    items = task.items()
+    spread = sorted({int(i) for i in np.linspace(0, len(items) - 1, TRIED)}) if items else []
+    yield f"fingerprint {task.fingerprint()}"
+    measured = evaluate(task.open(), [items[i] for i in spread], task.batch_size)
+    shapes = {array.shape for m in measured for array in m.arrays.values()}
+    yield f"{sum(len(m.rows) for m in measured)} rows" + (f", maps {sorted(shapes)}" if shapes else "")
