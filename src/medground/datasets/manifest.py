@@ -17,7 +17,7 @@ from medground.datasets._manifest.rows import Entry, Shape, read_entries
 from medground.datasets._manifest.shapes import region_of
 from medground.datasets.base import DatasetInfo
 from medground.datasets.lazy import Maker, as_regions
-from medground.datasets.report import Ledger, Problem, check_cases
+from medground.datasets.report import Ledger
 from medground.errors import DataError, DatasetError, did_you_mean
 from medground.imaging.regions import Region
 
@@ -126,7 +126,7 @@ class Manifest(FolderDataset):
         except DatasetError as error:
             ledger.problem(error.what, f"{entry.where}, image: {error.where}", expected=error.expected, got=error.got)
             return None
-        return Draft(entry.case_id, labels, regions, entry.patient_id, entry.view, picture=str(picture))
+        return Draft(entry.case_id, labels, regions, entry.patient_id, entry.view, keys=(str(picture),))
 
     def _regions(self, entry: Entry, ledger: Ledger) -> Mapping[str, Region]:
         shapes: dict[str, list[Shape]] = defaultdict(list)
@@ -144,10 +144,8 @@ class Manifest(FolderDataset):
     def _index(self) -> NamedPictures:
         return NamedPictures()
 
-    def check(self) -> Sequence[Problem]:
-        """Everything that is wrong: problems of the table, then of every case, mask files included."""
-        reading = self._reading
-        return [*reading.ledger.problems, *check_cases(reading.cases, self.findings)]
+    def _vocabulary(self) -> Sequence[str]:
+        return self.findings
 
 
 class _Names:
@@ -174,9 +172,6 @@ class _Names:
 
     def _judge(self, met: Mapping[str, str], ledger: Ledger) -> None:
         found = {self._of(name): where for name, where in met.items()}
-        for name in self.asked:
-            if name not in found and found:
-                ledger.problem(f"the manifest never mentions {name!r}", "findings", expected=", ".join(found))
         folded: dict[str, str] = {}
         for name, where in found.items():
             if name in self._ignored:
@@ -187,3 +182,6 @@ class _Names:
                 ledger.problem(what, where, expected=", ".join(self.asked) + "; others by name in ignore")
             elif folded.setdefault(name.casefold(), name) != name:
                 ledger.problem("one finding has two spellings", where, expected=folded[name.casefold()], got=name)
+        for name in self.asked:
+            if name not in found and found:
+                ledger.problem(f"the manifest never mentions {name!r}", "findings", expected=", ".join(found))

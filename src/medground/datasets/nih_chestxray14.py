@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple
 
 from medground.datasets._folder.dataset import Draft, PublishedDataset
+from medground.datasets._folder.nih import FRAME, patient_of, plain_number
 from medground.datasets._folder.tables import number, read_rows, read_table
 from medground.datasets._folder.vocabulary import Vocabulary
 from medground.datasets.base import DatasetInfo
 from medground.datasets.report import Ledger
 from medground.errors import RegionError
 from medground.imaging.regions import Box, Region
-
-FRAME = (1024, 1024)
-"""Boxes are in the pixels of the published PNGs, whatever the size of the stored copy."""
 
 LABEL_TABLES = ("Data_Entry_2017_v2020.csv", "Data_Entry_2017.csv")
 
@@ -98,7 +96,7 @@ class NihChestXray14(PublishedDataset):
                 image,
                 labels(named, frozenset(regions)),
                 {f: regions[f] for f in self.findings if f in regions},
-                entry.patient_id if entry else _patient(image),
+                entry.patient_id if entry else patient_of(image),
                 entry.view if entry else None,
             )
 
@@ -142,7 +140,7 @@ class NihChestXray14(PublishedDataset):
         ledger.counts |= {
             "boxes": count,
             "images with boxes": len(found),
-            "patients with boxes": len({_patient(image) for image in found}),
+            "patients with boxes": len({patient_of(image) for image in found}),
         }
         return found
 
@@ -162,7 +160,9 @@ class NihChestXray14(PublishedDataset):
                 ledger.problem("a row of image labels cannot be read", where, got=strange or image)
                 continue
             stem = Path(image).stem
-            entry = _Entry(positives, _number_of(patient) or _patient(stem), view.upper() if view else None)
+            entry = _Entry(
+                positives, plain_number(patient) if patient else patient_of(stem), view.upper() if view else None
+            )
             if entries.setdefault(stem, entry) != entry:
                 ledger.problem("an image has two rows that differ", where, got=image)
         ledger.listed = set(entries)
@@ -184,12 +184,3 @@ def _positives(vocabulary: Vocabulary, text: str) -> tuple[frozenset[str], str |
     found = {name: vocabulary.get(name) for name in names}
     strange = next((name for name, finding in found.items() if finding is None), None)
     return frozenset(finding for finding in found.values() if finding), strange
-
-
-def _patient(image: str) -> str:
-    """Return the running number of the patient that an image's name begins with, as the label table writes it."""
-    return _number_of(image.partition("_")[0]) or image
-
-
-def _number_of(text: str | None) -> str | None:
-    return str(int(text)) if text and text.isdecimal() else text

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from medground.datasets.base import Case
 from medground.errors import DataError, DatasetError
+from medground.imaging.regions import Region
 
 EXAMPLES = 3
 
@@ -68,14 +69,12 @@ class Report:
 
     def lines(self) -> list[str]:
         """Return the report in plain lines."""
-        names = [*self.counts, *(n for n in self.published if n not in self.counts)]
         head = [f"{self.dataset}: {self.cases:,} cases, {len(self.missing):,} pictures missing"]
-        return head + [self._count_line(n) for n in names] + [f"  {remark}" for remark in self.remarks]
+        return head + [self._count_line(n) for n in self.counts] + [f"  {remark}" for remark in self.remarks]
 
     def _count_line(self, name: str) -> str:
-        found = f"{self.counts[name]:,}" if name in self.counts else "not read"
         published = f" (published: {self.published[name]:,})" if name in self.published else ""
-        return f"  {name}: {found}{published}"
+        return f"  {name}: {self.counts[name]:,}{published}"
 
 
 class Ledger:
@@ -102,7 +101,9 @@ class Ledger:
         """Count a remark, once an example unless a count is given; the first examples are kept."""
         entry = self._remarks.setdefault(text, Remark(text))
         entry.count += max(1, len(examples)) if count is None else count
-        entry.examples += examples[: EXAMPLES - len(entry.examples)]
+        for example in examples[:EXAMPLES]:
+            if len(entry.examples) < EXAMPLES and example not in entry.examples:
+                entry.examples.append(example)
 
     def problem(self, what: str, where: str, *, expected: object = None, got: object = None) -> None:
         """Keep a problem; :meth:`raise_problems` stops at the first."""
@@ -119,7 +120,7 @@ class Ledger:
             return
         first, others = self.problems[0], len(self.problems) - 1
         raise DatasetError(
-            first.what + (f" (and {others:,} more problems)" if others else ""),
+            first.what + (f" (and {others:,} more)" if others else ""),
             where=first.where,
             expected=first.expected,
             got=first.got,
@@ -127,26 +128,33 @@ class Ledger:
         )
 
 
-def check_cases(cases: Iterable[Case], findings: Iterable[str]) -> list[Problem]:
+def check_cases(
+    cases: Iterable[Case], findings: Iterable[str], seen: Callable[[Case, Region], None] | None = None
+) -> list[Problem]:
     """Return what is wrong with cases: absent pictures, labels and regions outside the vocabulary, bad regions.
 
     Every region is made, so every box meets its frame and every code its size. No picture is decoded.
+
+    Args:
+        cases: of any dataset.
+        findings: every class that the dataset may speak of.
+        seen: called with every region that could be made.
     """
     known, problems = set(findings), []
     for case in cases:
         if not case.image.is_file():
             problems.append(Problem("a picture is missing", case.case_id, got=str(case.image)))
-        strange = [name for name in (*case.labels, *case.regions) if name not in known]
+        strange = dict.fromkeys(name for name in (*case.labels, *case.regions) if name not in known)
         problems += [Problem(f"{name!r} is no finding of this dataset", case.case_id) for name in strange]
         for name in case.regions:
             try:
-                case.regions[name]
+                region = case.regions[name]
             except DataError as error:
-                problems.append(
-                    Problem(
-                        error.what, f"{case.case_id}, {name}: {error.where}", _text(error.expected), _text(error.got)
-                    )
-                )
+                where = f"{case.case_id}, {name}" + (f": {error.where}" if error.where is not None else "")
+                problems.append(Problem(error.what, where, _text(error.expected), _text(error.got)))
+            else:
+                if seen is not None:
+                    seen(case, region)
     return problems
 
 

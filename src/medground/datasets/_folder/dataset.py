@@ -4,9 +4,9 @@
 # annotations of the generated constructors, and those of inherited fields must not be text of another module.
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -25,15 +25,19 @@ Missing = Literal["skip", "error", "keep"]
 
 @dataclass
 class Draft:
-    """A case before its picture was found; ``picture`` is what the index is asked for, by default the case's id."""
+    """A case before its picture was found.
+
+    ``keys`` is what the index is asked for, by default the case's id; ``regions`` is a function of the picture's path
+    where boxes are in the pixels of a picture whose size only its header tells.
+    """
 
     case_id: str
     labels: Mapping[str, bool | None] = field(default_factory=dict)
-    regions: Mapping[str, Region] = field(default_factory=dict)
+    regions: Mapping[str, Region] | Callable[[Path], Mapping[str, Region]] = field(default_factory=dict)
     patient_id: str | None = None
     view: str | None = None
     notes: tuple[str, ...] = ()
-    picture: str | None = None
+    keys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,7 @@ class FolderDataset(ABC):
     name: ClassVar[str]
     info: ClassVar[DatasetInfo]
     folders: ClassVar[tuple[str, ...]]
-    """Where pictures lie: glob patterns below the root, searched with all that is in them."""
+    """Where pictures may lie, see :meth:`_folders`."""
 
     root: Path
     image_dir: str | None
@@ -88,21 +92,42 @@ class FolderDataset(ABC):
         return fingerprint_cases(self.cases(), self.root)
 
     def report(self) -> Report:
-        """What was read: counts beside the published ones, what was mended, left out and missing."""
+        """What was read: counts beside the published ones, what was mended, left out and missing.
+
+        What only shows when regions are made (boxes clipped to a picture of unknown size) is in it after
+        :meth:`check`.
+        """
         reading = self._reading
+        checked = self._checked.remarks if "_checked" in vars(self) else ()
         return Report(
             self.name,
             len(reading.cases),
             reading.missing,
             reading.ledger.counts,
             self.info.published_counts,
-            reading.ledger.remarks,
+            (*reading.ledger.remarks, *checked),
         )
 
     def check(self) -> Sequence[Problem]:
-        """Everything that is wrong, for ``medground validate``: problems of the tables, then of every case."""
-        reading = self._reading
-        return [*reading.ledger.problems, *check_cases(reading.cases, Vocabulary(self.info).names)]
+        """Everything that is wrong, for ``medground validate``: problems of the tables, then of every case.
+
+        Makes every region, which may read mask files and the headers of pictures, but decodes no picture.
+        """
+        return [*self._reading.ledger.problems, *self._checked.problems]
+
+    @cached_property
+    def _checked(self) -> Ledger:
+        ledger = Ledger()
+        seen = partial(self._see, ledger)
+        ledger.problems = check_cases(self._reading.cases, self._vocabulary(), seen)
+        return ledger
+
+    def _vocabulary(self) -> Sequence[str]:
+        """Return every class that cases may speak of."""
+        return Vocabulary(self.info).names
+
+    def _see(self, ledger: Ledger, case: Case, region: Region) -> None:  # noqa: B027  most have nothing to look at
+        """Look at a region that was made during a check."""
 
     @cached_property
     def _reading(self) -> Reading:
@@ -118,8 +143,12 @@ class FolderDataset(ABC):
     def _index(self) -> Pictures | NamedPictures:
         """Return where the pictures lie."""
         return Pictures(
-            self.root, self.folders, image_dir=self.image_dir, allowed=self.allow_outside, key=self._picture_key
+            self.root, self._folders(), image_dir=self.image_dir, allowed=self.allow_outside, key=self._picture_key
         )
+
+    def _folders(self) -> Sequence[str]:
+        """Return where pictures lie: glob patterns below the root, searched with all that is in them."""
+        return self.folders
 
     @staticmethod
     def _picture_key(path: Path) -> str:
@@ -130,13 +159,14 @@ class FolderDataset(ABC):
         """Return cases for the drafts whose picture is there (or all, under ``keep``), and the ids of the others."""
         cases, missing = [], []
         for d in drafts:
-            key = d.picture or d.case_id
-            path = pictures.locate(key)
+            keys = d.keys or (d.case_id,)
+            path = next((found for key in keys if (found := pictures.locate(key))), None)
             if path is None:
                 missing.append(d.case_id)
             if path is not None or self.missing == "keep":
-                image = path or self.root / pictures.searched[0] / key
-                cases.append(Case(d.case_id, image, d.patient_id, d.view, d.labels, d.regions, d.notes))
+                image = path or self.root / pictures.searched[0] / keys[0]
+                regions = d.regions(image) if callable(d.regions) else d.regions
+                cases.append(Case(d.case_id, image, d.patient_id, d.view, d.labels, regions, d.notes))
         return cases, missing
 
     def _judge_missing(self, ledger: Ledger, missing: Sequence[str], wanted: int) -> None:
@@ -148,7 +178,7 @@ class FolderDataset(ABC):
             raise DatasetError(
                 f"{len(missing):,} of {wanted:,} pictures of {self.info.title} are missing",
                 where=self.root,
-                expected=", ".join([self.image_dir] if self.image_dir else self.folders),
+                expected=", ".join([self.image_dir] if self.image_dir else self._folders()),
                 got=f"no picture for {shorten(missing)}",
                 fix=f"{self.info.obtain} Or take those that are there: missing: skip",
             )

@@ -1,0 +1,1 @@
+"""The two files of ground truth of CheXlocalize."""

@@ -1,0 +1,1 @@
+"""VinDr-CXR's tables and the merging of its readers."""
