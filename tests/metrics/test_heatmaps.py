@@ -10,6 +10,8 @@ from medground.metrics.saliency import minmax
 from medground.metrics.sweep import all_foreground, best_threshold, overlap, sweep, threshold_grid
 from medground.metrics.values import mean_curve
 
+pytestmark = pytest.mark.usefixtures("compiled")
+
 GRID = threshold_grid()
 EXACT = 1e-7
 TAU = np.float32(0.008)
@@ -117,7 +119,6 @@ def test_medklip(inputs, expected):
         assert mean == pytest.approx(aggregate[f"{name}_attention_above_0.008"], abs=EXACT)
 
 
-@pytest.mark.usefixtures("compiled")
 def test_chexlocalize(inputs, expected):
     dice, iou, hits = [], [], []
     for (saliency, _, mask), item in zip(inputs, expected["items"], strict=True):

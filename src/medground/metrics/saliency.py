@@ -115,7 +115,7 @@ def _finite_range(array: Map, seen: NDArray[np.bool_]) -> tuple[float, float]:
             got=f"{np.count_nonzero(seen & ~np.isfinite(array))} of {np.count_nonzero(seen)} not finite",
             fix="look at its state first and leave an invalid map out of the mean",
         )
-    return low, high
+    return float(low), float(high)
 
 
 @kernel
@@ -141,6 +141,8 @@ def _rescale(
     scaled = np.empty(array.shape)
     for row in range(array.shape[0]):
         for column in range(array.shape[1]):
-            value = (np.float64(array[row, column]) * unit - shift) / span
-            scaled[row, column] = value if seen[row, column] else uncovered
+            if seen[row, column]:
+                scaled[row, column] = (np.float64(array[row, column]) * unit - shift) / span
+            else:
+                scaled[row, column] = uncovered
     return scaled
