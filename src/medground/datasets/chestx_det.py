@@ -153,7 +153,9 @@ def _read(content: Any, where: str, vocabulary: Vocabulary, shapes: str, ledger:
             ledger.problem(f"{sym!r} is no class", f"{where}, {name}", expected=", ".join(vocabulary.names))
             continue
         try:
-            regions.setdefault(finding, []).append(make(FRAME, [shape]))
+            region = make(FRAME, [shape])
         except RegionError as error:
             ledger.problem(error.what, f"{where}, {name}, {sym}", expected=error.expected, got=error.got)
+        else:
+            regions.setdefault(finding, []).append(region)
     return _Record(Path(name).stem, regions, len(syms))

@@ -155,7 +155,11 @@ def _outline(frame: Any, points: Any, kind: str) -> Region:
     """Return the region of a polygon, or of a rectangle given by two opposite corners."""
     if kind == "polygon":
         return Region.from_polygons(frame, [points], clip=True)
-    if kind != "rectangle" or not isinstance(points, list) or len(points) != 2:
+    try:
+        (xa, ya), (xb, yb) = points
+        corners = [min(xa, xb), min(ya, yb), max(xa, xb), max(ya, yb)]
+    except (TypeError, ValueError):
+        corners = []
+    if kind != "rectangle" or not corners:
         raise RegionError("an outline is of an unknown kind", expected="polygon, or rectangle of two points", got=kind)
-    corners = [*map(min, *points), *map(max, *points)]
     return Region.from_boxes(frame, [corners], clip=True)
