@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -26,3 +29,42 @@ def data_root() -> Path:
     if not root.is_dir():
         pytest.skip(f"MEDGROUND_TEST_DATA names {root}, which is not a folder")
     return root
+
+
+@pytest.fixture(scope="session")
+def tiny_manifest(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A dataset of twelve drawn pictures in the manifest layout: nine patients, two findings, boxes and a mask."""
+    root = tmp_path_factory.mktemp("tiny")
+    rng = np.random.default_rng(7)
+    lines = []
+    for i in range(12):
+        width, height = (96, 64) if i % 3 else (64, 80)
+        pixels = rng.integers(0, 200, size=(height, width), dtype=np.uint8)
+        x, y = int(rng.integers(4, width - 30)), int(rng.integers(4, height - 24))
+        pixels[y : y + 16, x : x + 20] = 255
+        Image.fromarray(pixels).save(root / f"case{i:02d}.png")
+        record = {
+            "image": f"case{i:02d}.png",
+            "case_id": f"case{i:02d}",
+            "patient_id": f"p{i % 9}",
+            "view": "PA" if i % 2 else "AP",
+            "frame": [width, height],
+            "labels": {"Mass": i % 4 != 3, "Nodule": i % 4 == 3},
+            "boxes": {"Mass" if i % 4 != 3 else "Nodule": [[x, y, x + 20, y + 16]]},
+        }
+        lines.append(json.dumps(record))
+    (root / "manifest.jsonl").write_text("\n".join(lines) + "\n")
+    return root
+
+
+@pytest.fixture
+def run_file(tiny_manifest: Path, tmp_path: Path) -> Path:
+    """A run file over the tiny manifest with two baselines."""
+    path = tmp_path / "run.yaml"
+    path.write_text(
+        "name: tiny\n"
+        f"benchmark: {{name: xbench, replicates: 50, datasets: [{{name: manifest, root: {tiny_manifest}}}]}}\n"
+        "models: [{name: baseline_centre}, {name: baseline_random}]\n"
+        "engine: {chunk: 4, batch_size: 2, workers: 2}\n"
+    )
+    return path

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from medground import registry
 from medground.errors import ConfigError, did_you_mean
@@ -62,7 +62,8 @@ def describe(name: str) -> dict[str, Any]:
     if is_dataclass(info) and not isinstance(info, type):
         facts |= {key: value for key, value in asdict(info).items() if value not in (None, "", (), {}, [])}
     facts["parameters"] = {
-        p.name: p.annotation + ("  (required)" if p.required else f" = {p.default!r}") for p in registry.parameters(cls)
+        f"{p.name}: {p.annotation}": ("required. " if p.required else f"default {p.default!r}. ") + p.meaning
+        for p in registry.parameters(cls)
     }
     return facts
 
@@ -113,4 +114,4 @@ def _kind_by_path(name: str) -> registry.Kind:
     cls = registry.load("model", name)
     if hasattr(cls, "cases"):
         return "dataset"
-    return cast("registry.Kind", "benchmark" if hasattr(cls, "tasks") else "model")
+    return "benchmark" if hasattr(cls, "tasks") else "model"

@@ -33,6 +33,7 @@ class Parameter:
     annotation: str
     default: Any
     required: bool
+    meaning: str = ""
 
 
 @cache
@@ -116,16 +117,30 @@ def _named_class(module: Any, name: str) -> type[Any]:
 def parameters(cls: type[Any]) -> list[Parameter]:
     """Return the keywords of a component's constructor, in order."""
     signature = inspect.signature(cls.__init__)
+    meanings = _documented(cls)
     return [
         Parameter(
             p.name,
-            p.annotation if isinstance(p.annotation, str) else getattr(p.annotation, "__name__", str(p.annotation)),
+            _type_name(p.annotation),
             None if p.default is p.empty else p.default,
             p.default is p.empty,
+            meanings.get(p.name, ""),
         )
         for p in list(signature.parameters.values())[1:]
         if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)
     ]
+
+
+def _type_name(annotation: Any) -> str:
+    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    return re.sub(r"\b(?:typing|pathlib|collections\.abc)\.", "", text)
+
+
+def _documented(cls: type[Any]) -> dict[str, str]:
+    """Return parameter -> its sentence in the ``Args:`` of a Google-style docstring."""
+    section = re.search(r"^Args:\n((?: {4}.*\n?|\n)*)", (inspect.getdoc(cls) or "") + "\n", re.MULTILINE)
+    entries = re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", section[1] if section else "", re.MULTILINE)
+    return {name: re.sub(r"\s+", " ", text).replace("``", "") for name, text in entries}
 
 
 def check(cls: type[Any], given: Mapping[str, Any], *, where: str, base: Path | None = None) -> dict[str, Any]:

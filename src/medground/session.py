@@ -99,7 +99,7 @@ def assemble(run: RunFile, base: Path | None = None) -> Session:
     dataset_entries, dataset_specs = _entries("dataset", datasets, "benchmark.datasets", base)
     benchmark = cls(**checked)
     benchmark.bind(Setting(model_entries, dataset_entries, run.seed, run.engine.batch_size))
-    spec = {"name": run.benchmark.name, **_plain(checked)}
+    spec = {"name": run.benchmark.name} | _written_out(cls, checked)
     if dataset_specs:
         spec["datasets"] = dataset_specs
     resolved = run.model_dump(mode="json") | {"benchmark": spec, "models": model_specs}
@@ -131,7 +131,7 @@ def _entries(
         checked = registry.check(cls, component.parameters, where=place, base=base)
         extra = dict(shared[i]) if shared else {}
         entries.append(Entry(label, component.name, getattr(cls, "info", None), partial(cls, **(extra | checked))))
-        specs.append({"name": component.name, "label": label} | _plain(checked))
+        specs.append({"name": component.name, "label": label} | _written_out(cls, checked))
     return entries, specs
 
 
@@ -145,6 +145,12 @@ def _components(given: Any, where: str) -> list[Component]:
     if not isinstance(given, list) or not all(isinstance(g, dict) and isinstance(g.get("name"), str) for g in given):
         raise ConfigError(f"{where} is not a list of components", where=where, expected="[{name: ..., ...}]", got=given)
     return [Component.model_validate(g) for g in given]
+
+
+def _written_out(cls: type[Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters as the resolved run file shows them: defaults too, so that it says what was done."""
+    every = {p.name: p.default for p in registry.parameters(cls) if not p.required} | dict(given)
+    return {name: _plain(value) for name, value in every.items() if value is not None}
 
 
 def _plain(value: Any) -> Any:

@@ -1,0 +1,5 @@
+"""``python -m medground``."""
+
+from medground.cli import main
+
+main()

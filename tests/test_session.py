@@ -1,0 +1,130 @@
+"""A run file from its text to its summary, as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from medground.config import parse_run_file, read_run_file
+from medground.errors import ConfigError, RegistryError, RunError
+from medground.session import assemble, estimate_file, read_session, run_file as run_a_file
+
+OUTPUTS = ("summary.json", "failures.jsonl", "tables/*", "rows/**/*.parquet", "maps/**/*.npz")
+
+
+def results(folder: Path) -> dict[str, bytes]:
+    """Return every file that must not depend on how a run went."""
+    return {
+        str(p.relative_to(folder)): p.read_bytes()
+        for pattern in OUTPUTS
+        for p in sorted(folder.glob(pattern))
+        if p.is_file()
+    }
+
+
+def test_a_run_gives_rows_maps_tables_and_a_summary(run_file: Path, tmp_path: Path) -> None:
+    report = run_a_file(run_file, out=tmp_path / "runs")
+    assert (report.items, report.failures, report.chunks) == (24, 0, 6)
+    summary = json.loads((tmp_path / "runs/tiny/summary.json").read_text())
+    assert [(t["model"], t["pairs"]) for t in summary["tasks"]] == [("baseline_centre", 12), ("baseline_random", 12)]
+    assert (tmp_path / "runs/tiny/tables/overview.tex").is_file()
+    resolved = yaml.safe_load((tmp_path / "runs/tiny/run.yaml").read_text())
+    assert resolved["benchmark"]["protocol"] == "xbench"
+    assert Path(resolved["benchmark"]["datasets"][0]["root"]).is_absolute()
+
+
+def test_running_again_computes_nothing_and_says_the_same(run_file: Path, tmp_path: Path) -> None:
+    run_a_file(run_file, out=tmp_path / "runs")
+    before = results(tmp_path / "runs/tiny")
+    assert run_a_file(run_file, out=tmp_path / "runs").reused == 6
+    assert results(tmp_path / "runs/tiny") == before
+
+
+@pytest.mark.parametrize("workers", [0, 1, 4])
+def test_workers_change_nothing(run_file: Path, tmp_path: Path, workers: int) -> None:
+    run_a_file(run_file, out=tmp_path / "a")
+    run_a_file(run_file, [f"engine.workers={workers}"], out=tmp_path / "b")
+    assert results(tmp_path / "a/tiny") == results(tmp_path / "b/tiny")
+
+
+def test_a_killed_run_ends_with_the_same_bytes(run_file: Path, tmp_path: Path) -> None:
+    run_a_file(run_file, out=tmp_path / "whole")
+    chance = random.Random(5)
+    command = [sys.executable, "-m", "medground", "run", str(run_file), "--out", str(tmp_path / "killed")]
+    env = os.environ | {"OMP_NUM_THREADS": "1"}
+    for workers in (1, 2, 3):
+        process = subprocess.Popen(
+            [*command, "--set", f"engine.workers={workers}"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=env,
+        )
+        folder = tmp_path / "killed/tiny/rows"
+        deadline = time.monotonic() + 60
+        seen = len(list(folder.rglob("*.parquet")))
+        while process.poll() is None and len(list(folder.rglob("*.parquet"))) <= seen and time.monotonic() < deadline:
+            time.sleep(0.005)
+        time.sleep(chance.random() * 0.05)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    run_a_file(run_file, ["engine.workers=4"], out=tmp_path / "killed")
+    assert results(tmp_path / "killed/tiny") == results(tmp_path / "whole/tiny")
+
+
+def test_a_dry_run_writes_nothing(run_file: Path, tmp_path: Path) -> None:
+    estimates = estimate_file(run_file, out=tmp_path / "runs")
+    assert [(e.items, e.items_left) for e in estimates] == [(12, 12), (12, 12)]
+    assert all(e.seconds is not None for e in estimates)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_run_folder_can_be_assembled_again(run_file: Path, tmp_path: Path) -> None:
+    run_a_file(run_file, out=tmp_path / "runs")
+    again = read_session(tmp_path / "runs/tiny")
+    assert [m.label for m in again.models] == ["baseline_centre", "baseline_random"]
+    with pytest.raises(RunError, match="not a run folder"):
+        read_session(tmp_path / "nothing")
+
+
+def test_names_are_made_unique(tiny_manifest: Path) -> None:
+    data = {
+        "name": "x",
+        "benchmark": {"name": "xbench", "datasets": [{"name": "manifest", "root": str(tiny_manifest)}]},
+        "models": [
+            {"name": "baseline_centre"},
+            {"name": "baseline_centre", "sigma": 0.1},
+            {"name": "baseline_random", "label": "noise"},
+        ],
+    }
+    session = assemble(parse_run_file(data))
+    assert [m.label for m in session.models] == ["baseline_centre-1", "baseline_centre-2", "noise"]
+
+
+@pytest.mark.parametrize(
+    ("override", "error", "message"),
+    [
+        ("models.0.name=baseline_center", RegistryError, "did you mean 'baseline_centre'"),
+        ("models.0.sigmma=0.1", ConfigError, "did you mean 'sigma'"),
+        ("benchmark.protocol=xbensch", ConfigError, "did you mean 'xbench'"),
+        ("benchmark.datasets=[]", ConfigError, "at least one dataset"),
+        ("benchmark.datasets.0.rot=x", ConfigError, "did you mean 'root'"),
+        ("benchmark.datasets=3", ConfigError, "list of components"),
+        ("benchmark.protocoll=x", ConfigError, "did you mean 'protocol'"),
+        ("benchmark.level=2", ConfigError, "between 0 and 1"),
+        ("benchmark.replicates=-1", ConfigError, "negative"),
+        ("prompts.Mass=a mass", ConfigError, "none of its models"),
+    ],
+)
+def test_a_mistake_is_found_before_anything_runs(run_file: Path, override: str, error: type, message: str) -> None:
+    with pytest.raises(error) as caught:
+        assemble(read_run_file(run_file, [override]))
+    assert message in str(caught.value)
