@@ -18,16 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 from pydicom.dataset import Dataset
 from pydicom.filereader import read_dataset
-from pydicom.pixels.decoders.base import get_decoder
+from pydicom.pixels.decoders.base import Decoder, get_decoder
 from pydicom.pixels.processing import convert_color_space
 from pydicom.tag import BaseTag
-from pydicom.uid import UID
 
 from medground.errors import ImageError
 from medground.imaging import _grey
 from medground.imaging._display import Displayed, Size, checked_frame
 from medground.imaging._quiet import quiet
-from medground.imaging._raster import jpeg_header
+from medground.imaging._raster import checked_end, jpeg_header
 
 _DEFLATED, _IMPLICIT, _BIG = "1.2.840.10008.1.2.1.99", "1.2.840.10008.1.2", "1.2.840.10008.1.2.2"
 _ROWS, _COLUMNS, _PIXELS = 0x00280010, 0x00280011, 0x7FE00010
@@ -60,6 +59,10 @@ _HINTS = {
 }
 """What to do where the decoders that are installed read a part of a transfer syntax only."""
 
+_PLUGINS = ("pydicom", "pillow", "pyjpegls", "pylibjpeg", "gdcm")
+"""pydicom's decoding plug-ins, the first that is installed is taken and no other tried: GDCM, which pydicom would
+prefer, ends the whole process on some damaged files, so it is left for what nothing else decodes (lossless JPEG)."""
+
 
 def dicom_size(data: bytes) -> Size:
     """Return ``(width, height)`` of a DICOM file's frame, from its first bytes if they hold it."""
@@ -78,9 +81,9 @@ def read_dicom(data: bytes, max_pixels: int) -> Displayed:
         raise ImageError("a DICOM file has no pixels", expected="Pixel Data (7FE0,0010)", got="none")
     checked_frame(_size(header), max_pixels)
     kind = _checked_kind(header)
-    syntax = _syntax(data)[0]
-    depth = _grey.Depth.of(header, syntax.is_encapsulated)
-    stored = _stored(header, syntax)
+    decoder = _decoder(_syntax(data)[0])
+    depth = _grey.Depth.of(header, decoder.is_encapsulated)
+    stored = _stored(header, decoder)
     return _grey.colour(stored, depth, kind) if stored.ndim == 3 else _grey.displayed(stored, depth, header, kind)
 
 
@@ -102,26 +105,38 @@ def _checked_kind(header: Dataset) -> str:
     return kind
 
 
-def _stored(header: Dataset, syntax: UID) -> NDArray[Any]:
-    """Return the stored values, ``(h, w)``, or RGB ``(h, w, 3)``."""
-    try:
-        decoder = get_decoder(syntax)
-    except NotImplementedError:
-        raise ImageError(
-            "a DICOM file's transfer syntax is unknown", where="(0002,0010)", got=str(syntax)[:64]
-        ) from None
-    if not decoder.is_available:
-        raise ImageError(
-            f"no decoder for this DICOM file's compression is installed: {syntax.name}",
-            where="Transfer Syntax UID (0002,0010)",
-            got=str(syntax),
-            fix="pip install 'medground[dicom]'",
-        )
+def _decoder(syntax: str) -> Decoder:
+    """Return what decodes a transfer syntax.
+
+    Raises:
+        ImageError: the transfer syntax is unknown, or nothing that is installed decodes it.
+    """
     try:
         with quiet():
-            if syntax.is_encapsulated:
+            decoder = get_decoder(syntax)
+    except NotImplementedError:
+        raise ImageError("a DICOM file's transfer syntax is unknown", where="(0002,0010)", got=repr(syntax)) from None
+    if not decoder.is_available:
+        raise ImageError(
+            f"no decoder for this DICOM file's compression is installed: {decoder.UID.name}",
+            where="Transfer Syntax UID (0002,0010)",
+            got=syntax,
+            fix="pip install 'medground[dicom]'",
+        )
+    return decoder
+
+
+def _stored(header: Dataset, decoder: Decoder) -> NDArray[Any]:
+    """Return the stored values, ``(h, w)``, or RGB ``(h, w, 3)``."""
+    try:
+        with quiet():
+            plugin = ""
+            if decoder.is_encapsulated:
                 _check_codestream(header)
-            stored, found = decoder.as_array(header, index=0, raw=True, correct_unused_bits=False)
+                plugin = next(name for name in _PLUGINS if name in decoder.available_plugins)
+            stored, found = decoder.as_array(
+                header, index=0, raw=True, decoding_plugin=plugin, correct_unused_bits=False
+            )
             if stored.ndim == 3 and str(found["photometric_interpretation"]).startswith("YBR_FULL"):
                 stored = convert_color_space(stored, "YBR_FULL", "RGB")
     except ImageError:
@@ -129,10 +144,10 @@ def _stored(header: Dataset, syntax: UID) -> NDArray[Any]:
     except Exception as error:  # damage shows as many kinds of error in the decoders
         raise ImageError(
             "a DICOM file's pixels cannot be decoded",
-            where=f"Pixel Data (7FE0,0010), {syntax.name}",
+            where=f"Pixel Data (7FE0,0010), {decoder.UID.name}",
             expected="{} x {} pixels".format(*_size(header)),
             got=" ".join(f"{type(error).__name__}: {error}".split())[:300],
-            fix=_HINTS.get(syntax),
+            fix=_HINTS.get(decoder.UID),
         ) from error
     return np.asarray(stored)
 
@@ -148,7 +163,9 @@ def _check_codestream(header: Dataset) -> None:
         x1, y1, x0, y0 = struct.unpack_from(">IIII", stream, start + 8)
         size = x1 - x0, y1 - y0
     elif stream.startswith(b"\xff\xd8"):  # the other JPEGs
-        size = jpeg_header(stream).size
+        jpeg = jpeg_header(stream)
+        checked_end(stream, jpeg)
+        size = jpeg.size
     else:  # RLE, whose frames have no size of their own
         return
     if size != expected:
@@ -177,7 +194,9 @@ def _dataset(data: bytes, tags: list[int], *, last: int | None = None, most: int
             for tag in tags:  # turns raw bytes into values, where bad ones show
                 header.get(tag)
     except Exception as error:  # damage shows as many kinds of error; their text could quote the file
-        raise ImageError("a DICOM file is damaged", where="its header", got=type(error).__name__) from None
+        raise ImageError(
+            "a DICOM file is damaged or truncated", where="its data elements", got=type(error).__name__
+        ) from None
     return header
 
 
@@ -198,7 +217,7 @@ def _inflated(body: bytes, most: int, whole: bool) -> bytes:
     return inflated
 
 
-def _syntax(data: bytes) -> tuple[UID, int]:
+def _syntax(data: bytes) -> tuple[str, int]:
     """Return the transfer syntax, and where the data set begins: after group 2, which is explicit little endian."""
     place, syntax = 132, ""
     while place + 8 <= len(data) and data[place : place + 2] == b"\x02\x00":
@@ -210,11 +229,12 @@ def _syntax(data: bytes) -> tuple[UID, int]:
             length = struct.unpack_from("<I", data, place)[0]
             place += 4
         if element == 0x0010:
-            syntax = data[place : place + length].decode("ascii", "replace").strip("\0 ")
+            # 64 characters are the most that the standard allows
+            syntax = data[place : place + min(length, 64)].decode("ascii", "replace").strip("\0 ")
         place += length
     if not syntax:
         raise ImageError("a DICOM file names no transfer syntax", where="(0002,0010)")
-    return UID(syntax), place
+    return syntax, place
 
 
 def _size(header: Dataset) -> Size:

@@ -203,6 +203,17 @@ def jpeg_header(data: bytes) -> JpegHeader:
     raise ImageError("a JPEG is truncated or damaged", expected="a frame header and a scan", got=f"{len(data)} bytes")
 
 
+def checked_end(data: bytes, header: JpegHeader) -> None:
+    """Refuse a JPEG without its end, which Pillow may have been told to fill with grey.
+
+    Raises:
+        ImageError: truncated.
+    """
+    # Inside a scan FF is never followed by D9, so this is the end of the picture itself.
+    if data.find(b"\xff\xd9", header.scan) < 0:
+        raise ImageError("a JPEG is truncated", expected="an end-of-image marker", got=f"{len(data)} bytes")
+
+
 def read_jpeg(data: bytes, max_pixels: int) -> Displayed:
     """Return a JPEG's grey values; colour becomes luma (ITU-R 601), an EXIF rotation is not applied.
 
@@ -218,9 +229,7 @@ def read_jpeg(data: bytes, max_pixels: int) -> Displayed:
             got=f"{header.depth} bit, {header.channels} channels" + (" (CMYK)" if header.channels == 4 else ""),
             fix="convert it to 8-bit grey, or to PNG",
         )
-    # Inside a scan FF is always followed by 0 or a restart marker, so this is the end of the picture itself.
-    if data.find(b"\xff\xd9", header.scan) < 0:
-        raise ImageError("a JPEG is truncated", expected="an end-of-image marker", got=f"{len(data)} bytes")
+    checked_end(data, header)
     try:
         with JpegImageFile(io.BytesIO(header.segments + data[header.scan :])) as picture:
             grey = np.asarray(picture if picture.mode == "L" else picture.convert("L"))
