@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -86,7 +86,7 @@ def summarise(
         "thresholds": parts.thresholds,
         "curves": parts.curves,
         "reliability": parts.reliability,
-        "correlation": _correlation(cells),
+        "correlation": _correlation(cells, parts.tasks),
     }
     return Summary(data, make_tables(cells, data))
 
@@ -189,9 +189,11 @@ def _reliability(said: Answers, who: dict[str, str]) -> list[dict[str, Any]]:
     return [who | {"count": bins.count.tolist()} | {k: [none_if_nan(x) for x in v] for k, v in shares.items()}]
 
 
-def _correlation(cells: pl.DataFrame) -> dict[str, Any]:
-    """AUC against pointing over the models of the run: macro means, averaged over datasets."""
-    macro = cells.filter((pl.col("scope") == "macro") & (pl.col("subset") == "main"))
+def _correlation(cells: pl.DataFrame, tasks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """AUC against pointing over the models of the run, baselines left out: macro means, averaged over datasets."""
+    models = sorted({task["model"] for task in tasks if task["kind"] != "baseline"})
+    of_models = pl.col("model").is_in(models)
+    macro = cells.filter((pl.col("scope") == "macro") & (pl.col("subset") == "main") & of_models)
     means = (
         macro.filter(pl.col("metric").is_in(["auc", "pointing"]))
         .group_by("model", "metric", maintain_order=True)

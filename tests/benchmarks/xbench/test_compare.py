@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from medground.benchmarks.xbench.compare import compare_rows, shared_rows
+from medground.benchmarks.xbench.grounding import Resampling
+from medground.benchmarks.xbench.pairs import Pairs
+from medground.benchmarks.xbench.protocol import resolve_protocol
+from medground.benchmarks.xbench.rescore import Found, rows_from_maps
+from medground.datasets.base import Case
+from medground.imaging.regions import Region
+
+FINDINGS = ("Mass", "Nodule")
+PROTOCOL = resolve_protocol({"base": "xbench", "grid": [8, 8], "name": "small"})
+HOW = Resampling(200, 0, 0.95)
+
+
+def make_rows(seed: int, *, n: int = 30, skill: float = 0.0, seen: frozenset[str] = frozenset()) -> pl.DataFrame:
+    """A model that looks into the box with a chance of ``skill``, else anywhere."""
+    world, own = np.random.default_rng(0), np.random.default_rng(seed)
+    cases, maps, scores = [], {}, {}
+    for i in range(n):
+        finding = FINDINGS[i % 2]
+        x, y = world.integers(0, 6, size=2).tolist()
+        cases.append(
+            Case(f"c{i}", Path("x.png"), f"p{i // 2}", None, {f: f == finding for f in FINDINGS},
+                 {finding: Region.from_boxes((8, 8), [(x, y, x + 2, y + 2)])})
+        )  # fmt: skip
+        array = own.random((8, 8))
+        if own.random() < skill:
+            array[y, x] = 2
+        maps[f"c{i}", finding] = array
+        for f in FINDINGS:
+            scores[f"c{i}", f] = float(own.normal() + 2 * skill * (f == finding))
+    return rows_from_maps(
+        cases, FINDINGS, lambda c, f: Found(maps.get((c, f)), score=scores[c, f], probability=0.5), PROTOCOL, seen=seen
+    )
+
+
+def test_differences_are_those_of_the_means() -> None:
+    a, b = shared_rows(make_rows(1, skill=0.9), make_rows(2))
+    records = {(r["metric"], r["group"]): r for r in compare_rows(a, b, FINDINGS, PROTOCOL, HOW)}
+    one, two = Pairs.of(a, PROTOCOL), Pairs.of(b, PROTOCOL)
+    by_class = []
+    for finding in FINDINGS:
+        mask = one.finding == finding
+        by_class.append(one.pointing()[mask].mean() - two.pointing()[mask].mean())
+        assert records["pointing", finding]["difference"] == pytest.approx(by_class[-1])
+        labels, scores = (a.filter(pl.col("finding") == finding)[c].to_numpy() for c in ("label", "score"))
+        theirs = b.filter(pl.col("finding") == finding)["score"].to_numpy()
+        expected = roc_auc_score(labels, scores) - roc_auc_score(labels, theirs)
+        assert records["auc", finding]["difference"] == pytest.approx(expected)
+    macro = records["pointing", ""]
+    assert macro["difference"] == pytest.approx(np.mean(by_class))
+    assert macro["low"] > 0
+    assert macro["p"] < 0.05
+
+
+def test_holm_only_raises_p_and_mcnemar_counts_disagreements() -> None:
+    a, b = shared_rows(make_rows(1, skill=0.9), make_rows(2))
+    for record in compare_rows(a, b, FINDINGS, PROTOCOL, HOW):
+        if record["group"]:
+            assert record["p_holm"] >= record["p"]
+        else:
+            assert record["p_holm"] is None
+        assert (record["mcnemar_p"] is not None) == (record["metric"] == "pointing" and bool(record["group"]))
+
+
+def test_a_model_against_itself_does_not_differ() -> None:
+    rows = make_rows(1)
+    for record in compare_rows(*shared_rows(rows, rows), FINDINGS, PROTOCOL, HOW):
+        assert record["difference"] == 0
+        assert record["p"] == 1
+
+
+def test_only_shared_and_unseen_pairs_are_used() -> None:
+    first, second = make_rows(1, seen=frozenset({"p0"})), make_rows(2, n=20)
+    a, b = shared_rows(first, second)
+    assert a["case_id"].to_list() == b["case_id"].to_list()
+    assert set(a["case_id"]) == {f"c{i}" for i in range(2, 20)}
+    assert a["finding"].to_list() == b["finding"].to_list()
