@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from pydicom.dataset import Dataset
+from pydicom.encaps import get_frame
 from pydicom.filereader import read_dataset
 from pydicom.pixels.decoders.base import Decoder, get_decoder
 from pydicom.pixels.processing import convert_color_space
@@ -25,6 +26,7 @@ from pydicom.tag import BaseTag
 from medground.errors import ImageError
 from medground.imaging import _grey
 from medground.imaging._display import Displayed, Size, checked_frame
+from medground.imaging._lossless import SYNTAXES, read_lossless
 from medground.imaging._quiet import quiet
 from medground.imaging._raster import checked_end, jpeg_header
 
@@ -59,9 +61,9 @@ _HINTS = {
 }
 """What to do where the decoders that are installed read a part of a transfer syntax only."""
 
-_PLUGINS = ("pydicom", "pillow", "pyjpegls", "pylibjpeg", "gdcm")
-"""pydicom's decoding plug-ins, the first that is installed is taken and no other tried: GDCM, which pydicom would
-prefer, ends the whole process on some damaged files, so it is left for what nothing else decodes (lossless JPEG)."""
+_PLUGINS = ("pydicom", "pillow", "pyjpegls", "pylibjpeg")
+"""pydicom's decoding plug-ins in the order they are tried. GDCM, which pydicom would prefer, is not among them: it ends
+the whole process on some damaged files."""
 
 
 def dicom_size(data: bytes) -> Size:
@@ -81,9 +83,12 @@ def read_dicom(data: bytes, max_pixels: int) -> Displayed:
         raise ImageError("a DICOM file has no pixels", expected="Pixel Data (7FE0,0010)", got="none")
     checked_frame(_size(header), max_pixels)
     kind = _checked_kind(header)
-    decoder = _decoder(_syntax(data)[0])
+    syntax = _syntax(data)[0]
+    decoder = _decoder(syntax)
     depth = _grey.Depth.of(header, decoder.is_encapsulated)
-    stored = _stored(header, decoder)
+    with quiet():
+        frame = _checked_frame(header) if decoder.is_encapsulated else b""
+        stored = read_lossless(frame) if syntax in SYNTAXES else _stored(header, decoder)
     return _grey.colour(stored, depth, kind) if stored.ndim == 3 else _grey.displayed(stored, depth, header, kind)
 
 
@@ -116,7 +121,7 @@ def _decoder(syntax: str) -> Decoder:
             decoder = get_decoder(syntax)
     except NotImplementedError:
         raise ImageError("a DICOM file's transfer syntax is unknown", where="(0002,0010)", got=repr(syntax)) from None
-    if not decoder.is_available:
+    if syntax not in SYNTAXES and not _plugins(decoder):
         raise ImageError(
             f"no decoder for this DICOM file's compression is installed: {decoder.UID.name}",
             where="Transfer Syntax UID (0002,0010)",
@@ -126,54 +131,60 @@ def _decoder(syntax: str) -> Decoder:
     return decoder
 
 
+def _plugins(decoder: Decoder) -> list[str]:
+    """Return the plug-ins to try, in order; uncompressed pixels need none."""
+    return [name for name in _PLUGINS if name in decoder.available_plugins] if decoder.is_encapsulated else [""]
+
+
 def _stored(header: Dataset, decoder: Decoder) -> NDArray[Any]:
     """Return the stored values, ``(h, w)``, or RGB ``(h, w, 3)``."""
-    try:
-        with quiet():
-            plugin = ""
-            if decoder.is_encapsulated:
-                _check_codestream(header)
-                plugin = next(name for name in _PLUGINS if name in decoder.available_plugins)
+    causes: list[Exception] = []
+    for plugin in _plugins(decoder):
+        try:
             stored, found = decoder.as_array(
                 header, index=0, raw=True, decoding_plugin=plugin, correct_unused_bits=False
             )
             if stored.ndim == 3 and str(found["photometric_interpretation"]).startswith("YBR_FULL"):
                 stored = convert_color_space(stored, "YBR_FULL", "RGB")
-    except ImageError:
-        raise
-    except Exception as error:  # damage shows as many kinds of error in the decoders
+            return np.asarray(stored)
+        except Exception as error:
+            causes.append(error)
+    raise ImageError(
+        "a DICOM file's pixels cannot be decoded",
+        where=f"Pixel Data (7FE0,0010), {decoder.UID.name}",
+        expected="{} x {} pixels".format(*_size(header)),
+        got=" ".join(f"{type(causes[0]).__name__}: {causes[0]}".split())[:300],
+        fix=_HINTS.get(decoder.UID),
+    ) from causes[0]
+
+
+def _checked_frame(header: Dataset) -> bytes:
+    """Return the compressed frame, if its own header states the right size; decoders allocate what that says."""
+    try:
+        frame: bytes = get_frame(header.PixelData, 0, number_of_frames=1)
+    except Exception as error:  # damage shows as many kinds of error
         raise ImageError(
-            "a DICOM file's pixels cannot be decoded",
-            where=f"Pixel Data (7FE0,0010), {decoder.UID.name}",
-            expected="{} x {} pixels".format(*_size(header)),
-            got=" ".join(f"{type(error).__name__}: {error}".split())[:300],
-            fix=_HINTS.get(decoder.UID),
+            "a DICOM file's compressed frame cannot be found", where="Pixel Data (7FE0,0010)", got=type(error).__name__
         ) from error
-    return np.asarray(stored)
-
-
-def _check_codestream(header: Dataset) -> None:
-    """Refuse a compressed frame whose own header states another size, before a decoder allocates it."""
-    from pydicom.encaps import get_frame
-
-    stream = get_frame(header.PixelData, 0, number_of_frames=1)
-    expected = _size(header)
-    start = stream.find(b"\xff\x4f\xff\x51", 0, 512)
-    if start >= 0:  # JPEG 2000
-        x1, y1, x0, y0 = struct.unpack_from(">IIII", stream, start + 8)
+    start = frame.find(b"\xff\x4f\xff\x51", 0, 512)
+    if 0 <= start <= len(frame) - 24:  # JPEG 2000
+        x1, y1, x0, y0 = struct.unpack_from(">IIII", frame, start + 8)
         size = x1 - x0, y1 - y0
-    elif stream.startswith(b"\xff\xd8"):  # the other JPEGs
-        jpeg = jpeg_header(stream)
-        checked_end(stream, jpeg)
+    elif frame.startswith(b"\xff\xd8"):  # the other JPEGs
+        jpeg = jpeg_header(frame)
+        checked_end(frame, jpeg)
+        if jpeg.channels != _number(header, "SamplesPerPixel", 1):
+            raise ImageError("a DICOM file's compressed frame has other channels than its header", got=jpeg.channels)
         size = jpeg.size
     else:  # RLE, whose frames have no size of their own
-        return
-    if size != expected:
+        return frame
+    if size != _size(header):
         raise ImageError(
             "a DICOM file's compressed frame has another size than its header",
-            expected=f"{expected[0]} x {expected[1]}",
+            expected="{} x {}".format(*_size(header)),
             got=f"{size[0]} x {size[1]}",
         )
+    return frame
 
 
 def _dataset(data: bytes, tags: list[int], *, last: int | None = None, most: int = _ROOM) -> Dataset:
