@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -411,3 +412,16 @@ def test_ten_thousand_rows_take_seconds(own):
     start = time.perf_counter()
     assert len(Manifest(own.root).cases()) == 10_000
     assert time.perf_counter() - start < 10
+
+
+def test_the_examples_of_the_documentation_are_read(folder):
+    text = (Path(__file__).parents[2] / "docs" / "datasets.md").read_text(encoding="utf-8")
+    blocks = dict(part.split("\n", 1) for part in text.split("```")[1::2])
+    folder.mask("masks/b_nodule.png", np.eye(8))
+    for kind, cases in (("csv", 2), ("jsonl", 4)):
+        folder.write(f"manifest.{kind}", blocks[kind])
+        dataset = Manifest(folder.root, table=f"manifest.{kind}", missing="keep", findings=["Effusion", "Nodule"])
+        assert len(dataset.cases()) == cases
+        assert {problem.what for problem in dataset.check()} == {"a picture is missing"}
+        assert dataset.cases()[0].regions["Effusion"].area == 280 * 360
+        assert dataset.cases()[1].regions["Nodule"].area == 8

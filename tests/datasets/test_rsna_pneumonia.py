@@ -15,7 +15,7 @@ HEADER = "patientId,x,y,width,height,Target"
 @pytest.fixture
 def rsna(folder):
     folder.table(
-        "stage_2_train_labels.csv", HEADER, "a,,,,,0", "b,10.0,20.0,30.0,40.0,1", "b,500,500,524,524,1", "c,,,,,0"
+        "stage_2_train_labels.csv", HEADER, "a,,nan,,NaN,0", "b,10.0,20.0,30.0,40.0,1", "b,500,500,524,524,1", "c,,,,,0"
     )
     folder.table(
         "stage_2_detailed_class_info.csv",

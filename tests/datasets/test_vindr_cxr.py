@@ -274,3 +274,17 @@ def test_agreement_in_the_sample_folder(data_root):
         for finding, area in images[case.case_id]["agreement_mask_area_2_of_3"].items():
             region = case.regions.get(finding)
             assert (0 if region is None else region.area) == area
+
+
+def test_what_a_label_table_does_not_tell_is_unknown(vindr):
+    path = vindr.root / "annotations/image_labels_train.csv"
+    path.write_text(path.read_text().replace("a,R1,1,0,0", "a,R1,1,0,") + "d,R1,,,,,,1,0\n")
+    vindr.write("train/d.dicom", dicom(4, 4))
+    annotations = vindr.root / "annotations/annotations_train.csv"
+    annotations.write_text(annotations.read_text() + "e,R1,ILD,0,0,2,2\n")
+    vindr.write("train/e.dicom", dicom(4, 4))
+    dataset = train(vindr, findings=["Calcification", "Pneumothorax", "Other diseases"])
+    labels = {c.case_id: c.labels for c in dataset.cases()}
+    assert labels["a"] == {"Calcification": None, "Pneumothorax": False, "Other diseases": True}
+    assert labels["d"] == {"Calcification": None, "Pneumothorax": None, "Other diseases": True}
+    assert labels["e"] == {"Calcification": False, "Pneumothorax": False, "Other diseases": None}

@@ -30,7 +30,7 @@ class _Row:
 
 @dataclass(repr=False, eq=False)
 class CheXlocalize(PublishedDataset):
-    """The validation or test part.
+    """CheXlocalize: the validation or test images of CheXpert with masks and outlines of findings.
 
     Args:
         split: ``test`` (668 images, the paper's) or ``val`` (234).

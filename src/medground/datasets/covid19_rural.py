@@ -22,7 +22,7 @@ ANNOTATIONS = "covid_rural_annot"
 
 @dataclass(repr=False, eq=False)
 class Covid19Rural(PublishedDataset):
-    """The outlined radiographs of a rural population, as the annotators' repository distributes them.
+    """COVID-19 Rural: outlined radiographs of a rural population, as the annotators' repository distributes them.
 
     Args:
         split: ``all``, or the part that a table ``train.csv``, ``val.csv`` or ``test.csv`` in the root lists.

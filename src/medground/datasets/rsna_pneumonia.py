@@ -30,7 +30,7 @@ class _Truth:
 
 @dataclass(repr=False, eq=False)
 class RsnaPneumonia(PublishedDataset):
-    """The labelled images of stage 2, or the images of a split file.
+    """RSNA Pneumonia Detection Challenge: the labelled images of stage 2, or those of a split file.
 
     Args:
         split_file: a table of yours that names the images: columns ``ID`` (or ``patientId``) and, where it carries the
@@ -92,7 +92,14 @@ class RsnaPneumonia(PublishedDataset):
         table = read_table(path, ["patientId", "x", "y", "width", "height", "Target"])
         truths: dict[str, _Truth] = {}
         for line, (image, *sides, target) in enumerate(table.iter_rows(), start=2):
-            _add(truths, f"{path.name} row {line}", image, target, [sides] if any(sides) else [], ledger)
+            _add(
+                truths,
+                f"{path.name} row {line}",
+                image,
+                target,
+                [sides] if any(number(s) is not None for s in sides) else [],
+                ledger,
+            )
         self._count(truths, table.height, ledger)
         self._count_classes(ledger)
         return truths

@@ -27,7 +27,7 @@ Codes = Mapping[str, Sequence[str]]
 
 @dataclass(repr=False, eq=False)
 class SiimPneumothorax(PublishedDataset):
-    """The labelled images of stage 1 or 2, or those of a split file.
+    """SIIM-ACR Pneumothorax: the labelled images of stage 1 or 2, or those of a split file.
 
     Args:
         stage: 1 (``train-rle.csv``) or 2 (``stage_2_train.csv``); by default stage 2 where it is there.

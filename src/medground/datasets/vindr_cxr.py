@@ -55,6 +55,10 @@ KAGGLE = (
     "Pneumothorax",
     "Pulmonary fibrosis",
 )
+LOCAL_TOLD = frozenset((*LOCAL, "Edema", "No finding"))
+KAGGLE_TOLD = frozenset((*KAGGLE, "No finding"))
+"""Findings whose absence an annotation row tells: readers marked every local finding that their release has."""
+
 KAGGLE_TABLES = ("train.csv", "vinbigdata-train.csv")
 
 Release = Literal["physionet", "kaggle"]
@@ -62,7 +66,7 @@ Release = Literal["physionet", "kaggle"]
 
 @dataclass(repr=False, eq=False)
 class VindrCxr(PublishedDataset):
-    """The test or training part of PhysioNet, or the training part of Kaggle's VinBigData challenge.
+    """VinDr-CXR: the test or training part of PhysioNet, or the training part of Kaggle's VinBigData challenge.
 
     Args:
         split: ``test`` (3,000 images, a consensus of five) or ``train`` (15,000 images, three readers each).
@@ -128,20 +132,21 @@ class VindrCxr(PublishedDataset):
         return (self.split,)
 
     def _drafts(self, ledger: Ledger) -> Iterable[Draft]:
-        readings, known = self._readings(ledger)
+        readings = self._readings(ledger)
         ledger.listed = set(readings)
         needed = 2 if self.readers == "majority" else 1
+        exhaustive = KAGGLE_TOLD if self._release() == "kaggle" else LOCAL_TOLD
         frames = Frames(read_sizes(self.sizes) if self.sizes else None, copies=self.copies == "original")
         for image, by_reader in self._chosen(readings).items():
-            named, marked = merged(by_reader, needed)
-            boxes = {f: marked[f] for f in self.findings if f in marked}
-            labels = {f: f in named if f in known or f in named else None for f in self.findings}
+            together = merged(by_reader, needed, exhaustive)
+            boxes = {f: together.boxes[f] for f in self.findings if f in together.boxes}
+            labels = {f: together.label(f) for f in self.findings}
             lost = sum(reading.without_box for reading in by_reader.values())
             notes = (f"{lost} rows without a usable box",) if lost else ()
             yield Draft(image, labels, partial(regions_of, boxes, needed, frames), notes=notes)
 
-    def _readings(self, ledger: Ledger) -> tuple[Readings, frozenset[str]]:
-        """Read the tables; return them by image and reader, and the classes whose absence they tell."""
+    def _readings(self, ledger: Ledger) -> Readings:
+        """Read the tables; return them by image and reader."""
         vocabulary, kaggle = Vocabulary(self.info), self._release() == "kaggle"
         if kaggle and self.split == "test":
             raise DatasetError(
@@ -155,9 +160,7 @@ class VindrCxr(PublishedDataset):
         readings, rows = read_marks(path, vocabulary, ledger)
         labels = None if kaggle else self._find_optional(f"image_labels_{self.split}.csv", below=below)
         if labels is not None:
-            known = read_labels(labels, vocabulary, readings, ledger)
-        else:
-            known = frozenset((*KAGGLE, "No finding") if kaggle else (*LOCAL, "Edema", "No finding"))
+            read_labels(labels, vocabulary, readings, ledger)
         prefix = "Kaggle" if kaggle else self.split
         everyone = {reader for by_reader in readings.values() for reader in by_reader}
         ledger.counts |= {
@@ -166,7 +169,7 @@ class VindrCxr(PublishedDataset):
             f"{prefix} images with boxes": sum(any(r.boxes for r in by.values()) for by in readings.values()),
             f"{prefix} readers": len(everyone - {CONSENSUS}),
         }
-        return readings, known
+        return readings
 
     def _chosen(self, readings: Readings) -> Mapping[str, Mapping[str, Reading]]:
         """Return the readings of the readers asked for."""

@@ -105,13 +105,16 @@ class Pictures:
                 yield path
 
     def _ambiguous(self, key: str, places: Sequence[Path]) -> DatasetError:
-        folders = sorted({str(p.parent.relative_to(self.root)) for p in places if p.is_relative_to(self.root)})
+        folders = {
+            str(p.parent.relative_to(self.root)) if p.is_relative_to(self.root) else str(p.parent) for p in places
+        }
+        fix = f"name the folder to use: image_dir: {min(folders)}" if len(folders) > 1 else "remove all copies but one"
         return DatasetError(
             f"a picture is there {len(places)} times",
             where=key,
             got=shorten([str(p) for p in places]),
             expected="one file a picture",
-            fix=f"name the folder to use: image_dir: {folders[0]}" if folders else "name the folder: image_dir",
+            fix=fix,
         )
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from medground.datasets._folder.tables import number, read_all, read_table, truth
 from medground.datasets._folder.vocabulary import Vocabulary
-from medground.datasets._vindr.regions import Corners
+from medground.datasets._vindr.regions import ByReader, Corners
 from medground.datasets.report import Ledger
 from medground.errors import DatasetError
 
@@ -21,9 +21,17 @@ SIDES = ("x_min", "y_min", "x_max", "y_max")
 
 @dataclass
 class Reading:
-    """What one reader says about one image."""
+    """What one reader says about one image.
+
+    Attributes:
+        named: findings that are there.
+        told: findings that the reader was asked about in the label table; None: there is no such row.
+        boxes: finding -> corners, in the pixels of the picture.
+        without_box: rows of the annotation table that gave no box.
+    """
 
     named: set[str] = field(default_factory=set)
+    told: set[str] | None = None
     boxes: dict[str, list[Corners]] = field(default_factory=dict)
     without_box: int = 0
 
@@ -60,8 +68,8 @@ def read_marks(path: Path, vocabulary: Vocabulary, ledger: Ledger) -> tuple[Read
     return readings, table.height
 
 
-def read_labels(path: Path, vocabulary: Vocabulary, readings: Readings, ledger: Ledger) -> frozenset[str]:
-    """Add the label table to the readings, and return the classes that it knows.
+def read_labels(path: Path, vocabulary: Vocabulary, readings: Readings, ledger: Ledger) -> None:
+    """Add the label table to the readings; an empty cell tells nothing.
 
     The training table has a row a reader and ``Other diseases``, the test table a row an image and ``Other disease``.
     """
@@ -79,18 +87,46 @@ def read_labels(path: Path, vocabulary: Vocabulary, readings: Readings, ledger: 
             ledger.problem("a row lacks its image", f"{path.name} row {line}")
             continue
         reading = readings[row["image_id"]][row.get("rad_id") or CONSENSUS]
-        reading.named |= {name for column, name in columns.items() if truth(row[column])}
-    return frozenset(columns.values())
+        said = {name: truth(row[column]) for column, name in columns.items()}
+        reading.told = {name for name, present in said.items() if present is not None}
+        reading.named |= {name for name, present in said.items() if present}
 
 
-def merged(
-    readings: Mapping[str, Reading], needed: int
-) -> tuple[frozenset[str], dict[str, tuple[tuple[Corners, ...], ...]]]:
-    """Return the findings that enough readers name, and the boxes by reader of those that enough readers mark."""
-    named = [finding for reading in readings.values() for finding in reading.named]
+@dataclass(frozen=True)
+class Merged:
+    """What the readers of one image say together.
+
+    Attributes:
+        named: findings that enough of them name or mark.
+        told: findings about whose absence every one of them tells.
+        boxes: boxes by reader, for the findings that enough of them mark.
+    """
+
+    named: frozenset[str]
+    told: frozenset[str]
+    boxes: Mapping[str, ByReader]
+
+    def label(self, finding: str) -> bool | None:
+        """Return whether a finding is there; None where that was not annotated."""
+        return True if finding in self.named else False if finding in self.told else None
+
+
+def merged(readings: Mapping[str, Reading], needed: int, exhaustive: frozenset[str]) -> Merged:
+    """Merge the readers of one image.
+
+    Args:
+        readings: by reader.
+        needed: how many readers must name or mark a finding.
+        exhaustive: findings whose absence an annotation row tells, where there is no row of labels.
+    """
+    named = Counter(finding for reading in readings.values() for finding in reading.named)
     boxes: dict[str, list[tuple[Corners, ...]]] = defaultdict(list)
     for reading in readings.values():
         for finding, corners in reading.boxes.items():
             boxes[finding].append(tuple(corners))
-    marked = {f: tuple(by_reader) for f, by_reader in boxes.items() if len(by_reader) >= needed}
-    return frozenset(f for f in named if named.count(f) >= needed) | marked.keys(), marked
+    told = [exhaustive if reading.told is None else frozenset(reading.told) for reading in readings.values()]
+    return Merged(
+        frozenset(f for f, count in named.items() if count >= needed),
+        frozenset.intersection(*told),
+        {f: tuple(by_reader) for f, by_reader in boxes.items() if len(by_reader) >= needed},
+    )

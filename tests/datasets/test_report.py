@@ -1,0 +1,64 @@
+"""Checks, ledgers and reports."""
+
+from __future__ import annotations
+
+import pytest
+
+from medground.datasets.base import Case
+from medground.datasets.lazy import LazyRegions, Maker
+from medground.datasets.report import Ledger, Problem, Remark, Report, check_cases, shorten
+from medground.errors import DatasetError, RegionError
+from medground.imaging.regions import Region
+
+
+def square(side):
+    return Region.from_boxes((8, 8), [(0, 0, side, side)])
+
+
+def broken():
+    raise RegionError("it is broken", where="row 7")
+
+
+def test_a_check_finds_every_kind_of_mistake(folder):
+    folder.picture("a.png")
+    image, seen = folder.root / "a.png", []
+    cases = [
+        Case("good", image, labels={"Mass": True}, regions={"Mass": square(2)}),
+        Case("lost", folder.root / "b.png"),
+        Case("strange", image, labels={"Masss": True}),
+        Case("broken", image, regions=LazyRegions({"Mass": Maker(broken, "")})),
+    ]
+    problems = check_cases(cases, ["Mass"], lambda case, region: seen.append((case.case_id, region.area)))
+    assert [str(p).partition(";")[0] for p in problems] == [
+        "lost: a picture is missing",
+        "strange: 'Masss' is no finding of this dataset",
+        "broken, Mass: row 7: it is broken",
+    ]
+    assert seen == [("good", 4)]
+
+
+def test_a_ledger_counts_remarks_and_raises_the_first_problem():
+    ledger = Ledger()
+    ledger.raise_problems()
+    for name in "aabcdef":
+        ledger.remark("things mended", name)
+    ledger.remark("others dropped", count=1234)
+    assert [str(r) for r in ledger.remarks] == ["7 things mended (a, b, c, ...)", "1,234 others dropped"]
+    ledger.problem("it is wrong", "row 2", expected=1, got=(2, 3))
+    ledger.problem("it is wrong too", "row 3")
+    assert str(ledger.problems[0]) == "row 2: it is wrong; expected 1; got (2, 3)"
+    with pytest.raises(DatasetError, match="it is wrong \\(and 1 more\\)") as caught:
+        ledger.raise_problems()
+    assert "row 2" in str(caught.value)
+
+
+def test_a_report_puts_counts_beside_the_published_ones():
+    report = Report("set", 2, ("c",), {"images": 3, "rows": 1234}, {"images": 26_684}, (Remark("x", 1, ["a"]),))
+    assert report.lines() == [
+        "set: 2 cases, 1 pictures missing",
+        "  images: 3 (published: 26,684)",
+        "  rows: 1,234",
+        "  1 x (a)",
+    ]
+    assert str(Problem("w", "h")) == "h: w"
+    assert shorten([]) == ""
