@@ -32,25 +32,26 @@ GROUNDING = ("pointing", "dice", "iou")
 def make_tables(cells: pl.DataFrame, data: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
     """Return file stem -> table; ``cells`` holds every number unrounded, the others are made for reading."""
     seen = {(t["model"], t["dataset"]): seen_text(t) for t in data["tasks"]}
-    optimistic = bool(data["optimistic"])
-    main = cells.filter(pl.col("subset") == "main")
-    metrics = main["metric"].unique(maintain_order=True).to_list()
+    metrics = cells["metric"].unique(maintain_order=True).to_list()
     grounding = [m for m in metrics if m.startswith(GROUNDING)]
     recognition = [m for m in metrics if not m.startswith(GROUNDING)]
+
+    def table(subset: str, scope: str, wanted: Sequence[str]) -> pl.DataFrame:
+        return wide(cells.filter(pl.col("subset") == subset), scope, wanted, seen, bool(data["optimistic"]))
+
+    printed = data["protocol"]["averaging"]
     tables = {
         "cells": cells,
-        "overview": wide(main, "macro", ["pointing", "dice@best", "iou@best", "auc"], seen, optimistic),
-        "grounding": wide(main, "macro", grounding, seen, optimistic),
-        "grounding_by_class": wide(main, "class", grounding, seen, optimistic),
-        "grounding_by_view": wide(main, "view", grounding, seen, optimistic),
-        "grounding_by_size": wide(main, "size", grounding, seen, optimistic),
-        "recognition": wide(main, "macro", recognition, seen, optimistic),
-        "recognition_by_class": wide(main, "class", recognition, seen, optimistic),
+        "overview": table("main", printed, ["pointing", "dice@best", "iou@best", "auc"]),
+        "grounding": table("main", printed, grounding),
+        "grounding_by_class": table("main", "class", grounding),
+        "grounding_by_view": table("main", "view", grounding),
+        "grounding_by_size": table("main", "size", grounding),
+        "recognition": table("main", "macro", recognition),
+        "recognition_by_class": table("main", "class", recognition),
+        "shared": table("shared", printed, [*grounding, *recognition]),
     }
-    shared = cells.filter(pl.col("subset") == "shared")
-    if len(shared):
-        tables["shared"] = wide(shared, "macro", [*grounding, *recognition], seen, optimistic)
-    return {name: table for name, table in tables.items() if len(table)}
+    return {name: found for name, found in tables.items() if len(found)}
 
 
 def wide(
@@ -64,17 +65,21 @@ def wide(
 
     ``n``, ``undefined``, ``flat`` and ``failed`` are those of the first metric that the row has.
     """
-    chosen = cells.filter((pl.col("scope") == scope) & pl.col("metric").is_in(metrics))
+    # Recognition has no pairs of its own: beside pair means stands its macro mean.
+    overall = scope in {"macro", "pairs"}
+    of_recognition = ~pl.col("metric").str.contains(f"^({'|'.join(GROUNDING)})")
+    in_scope = (pl.col("scope") == scope) | (pl.lit(overall) & of_recognition & (pl.col("scope") == "macro"))
+    chosen = cells.filter(in_scope & pl.col("metric").is_in(metrics))
     rows: dict[tuple[str, str, str], dict[str, Any]] = {}
     for cell in chosen.iter_rows(named=True):
         key = (cell["dataset"], cell["model"], cell["group"])
-        group = {"group": cell["group"]} if scope != "macro" else {}
+        group = {} if overall else {"group": cell["group"]}
         start = {"dataset": cell["dataset"], "model": cell["model"], **group, "seen in training": seen[key[1], key[0]]}
         row = rows.setdefault(key, start)
         row[heading(cell["metric"], optimistic)] = written(cell)
         for count in ("n", "undefined", "flat", "failed"):
             row.setdefault(count, cell[count])
-    columns = ["dataset", "model", *(["group"] if scope != "macro" else []), "seen in training"]
+    columns = ["dataset", "model", *([] if overall else ["group"]), "seen in training"]
     columns += [heading(m, optimistic) for m in metrics] + ["n", "undefined", "flat", "failed"]
     return pl.DataFrame([{c: row.get(c) for c in columns} for row in rows.values()], infer_schema_length=None)
 

@@ -1,0 +1,136 @@
+"""The documentation is run: every complete example is taken from its page and used as a reader would use it."""
+
+from __future__ import annotations
+
+import csv
+import doctest
+import importlib
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """Return the fenced blocks of one language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+
+
+def named(page: Path, language: str, name: str) -> str:
+    """Return the block whose first line names a file."""
+    (found,) = [b for b in blocks(page, language) if b.startswith(f"# {name}\n")]
+    return found
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder that is the working directory, and from which modules are imported."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    for name in ("my_lab", "my_model", "my_dataset", "my_metric"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    return tmp_path
+
+
+def medground(*arguments: str, cwd: Path) -> str:
+    """Run a command as a reader does."""
+    command = [sys.executable, "-m", "medground", *arguments]
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_ten_line_model_of_the_readme_runs(workplace: Path, tiny_manifest: Path) -> None:
+    (workplace / "my_lab.py").write_text(named(ROOT / "README.md", "python", "my_lab.py"))
+    run = {
+        "name": "ten",
+        "benchmark": {
+            "name": "xbench",
+            "replicates": 20,
+            "datasets": [{"name": "manifest", "root": str(tiny_manifest)}],
+        },
+        "models": [{"name": "my_lab:Brightness"}],
+    }
+    (workplace / "run.yaml").write_text(yaml.safe_dump(run))
+    medground("validate", "run.yaml", cwd=workplace)
+    out = json.loads(medground("run", "run.yaml", "--json", cwd=workplace))
+    pointing = [c for c in out["summary"]["cells"] if c["metric"] == "pointing" and c["scope"] == "pairs"]
+    # Its boxes are the brightest thing in the drawn pictures.
+    assert pointing[0]["value"] > 0.5
+
+
+def test_the_pytorch_model_of_the_guide_runs(workplace: Path, tiny_manifest: Path) -> None:
+    from safetensors.torch import save_file
+
+    page = ROOT / "docs" / "adding.md"
+    (workplace / "my_model.py").write_text(named(page, "python", "my_model.py"))
+    text = named(page, "yaml", "my_model.yaml").replace("DATA", str(tiny_manifest))
+    (workplace / "my_model.yaml").write_text(text)
+    module = importlib.import_module("my_model")
+    save_file(module.Network().state_dict(), workplace / "my_model.safetensors")
+    out = json.loads(medground("run", "my_model.yaml", "--json", cwd=workplace))
+    (task,) = out["summary"]["tasks"]
+    assert (task["model"], task["pairs"], task["cases_failed"]) == ("OurModel", 12, 0)
+
+
+def test_the_dataset_of_the_guide_reads(workplace: Path, tiny_manifest: Path) -> None:
+    (workplace / "my_dataset.py").write_text(named(ROOT / "docs" / "adding.md", "python", "my_dataset.py"))
+    (workplace / "images").symlink_to(tiny_manifest)
+    (workplace / "images").unlink()
+    (workplace / "images").mkdir()
+    (workplace / "images/case01.png").write_bytes((tiny_manifest / "case01.png").read_bytes())
+    with (workplace / "boxes.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["image", "finding", "x0", "y0", "x1", "y1"], ["case01.png", "Mass", 1, 2, 30, 40]])
+    run = {
+        "name": "own",
+        "benchmark": {"name": "xbench", "replicates": 0, "datasets": [{"name": "my_dataset:OurDataset", "root": "."}]},
+        "models": [{"name": "baseline_centre"}],
+    }
+    (workplace / "run.yaml").write_text(yaml.safe_dump(run))
+    out = json.loads(medground("run", "run.yaml", "--json", cwd=workplace))
+    assert out["summary"]["tasks"][0]["pairs"] == 1
+
+
+def test_the_metric_of_the_guide_is_right(workplace: Path) -> None:
+    (workplace / "my_metric.py").write_text(named(ROOT / "docs" / "adding.md", "python", "my_metric.py"))
+    module = importlib.import_module("my_metric")
+    assert doctest.testmod(module).failed == 0
+    assert module.energy_inside(np.zeros((2, 2)), np.ones((2, 2))).reason == "no positive saliency"
+
+
+def test_the_reference_of_the_run_file_is_up_to_date() -> None:
+    from medground.reference import run_file_reference
+
+    assert (ROOT / "docs" / "run_file.md").read_text() == run_file_reference()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_python_prompts_show_what_they_print(page: Path) -> None:
+    text = page.read_text()
+    if ">>>" in text:
+        tests = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
+        assert doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(tests).failed == 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+        if not target.startswith("http"):
+            assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_commands_that_are_shown_exist(page: Path) -> None:
+    from medground.cli import app
+
+    known = {c.name or c.callback.__name__ for c in app.registered_commands} | {g.name for g in app.registered_groups}  # type: ignore[union-attr]  # every command has a callback
+    shown = re.findall(r"^\$ medground (\w+)", page.read_text(), re.MULTILINE)
+    assert set(shown) <= known
