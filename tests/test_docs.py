@@ -83,8 +83,6 @@ def test_the_pytorch_model_of_the_guide_runs(workplace: Path, tiny_manifest: Pat
 
 def test_the_dataset_of_the_guide_reads(workplace: Path, tiny_manifest: Path) -> None:
     (workplace / "my_dataset.py").write_text(named(ROOT / "docs" / "adding.md", "python", "my_dataset.py"))
-    (workplace / "images").symlink_to(tiny_manifest)
-    (workplace / "images").unlink()
     (workplace / "images").mkdir()
     (workplace / "images/case01.png").write_bytes((tiny_manifest / "case01.png").read_bytes())
     with (workplace / "boxes.csv").open("w", newline="") as file:
@@ -115,7 +113,7 @@ def test_the_reference_of_the_run_file_is_up_to_date() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_python_prompts_show_what_they_print(page: Path) -> None:
     text = page.read_text()
-    if ">>>" in text:
+    if re.search(r"^>>>", text, re.MULTILINE):
         tests = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
         assert doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(tests).failed == 0
 
