@@ -146,6 +146,11 @@ def test_more_replicates_begin_like_fewer():
     assert not np.array_equal(few, np.concatenate(list(cluster_weights(9, 70, 4)), axis=1))
 
 
+def test_neighbouring_seeds_share_no_replicate():
+    drawn = [np.concatenate(list(cluster_weights(40, 30, seed)), axis=1).T.tolist() for seed in (0, 1)]
+    assert not [replicate for replicate in drawn[0] if replicate in drawn[1]]
+
+
 def test_threads_change_nothing():
     rng = np.random.default_rng(0)
     labels, scores = rng.integers(0, 2, (60, 2)), rng.random((60, 2))

@@ -54,6 +54,10 @@ def test_mean_defined_does_not_see_the_order(numbers, random):
     assert mean_defined(shuffled) == mean_defined(numbers)
 
 
+def test_mean_defined_rounds_once():
+    assert mean_defined([1e16, 1.0, -1e16, 1.0]).value == 0.5
+
+
 def test_mean_defined_gives_the_callers_reason():
     assert mean_defined([None], reason="no positives").reason == "no positives"
 
