@@ -255,3 +255,16 @@ def test_the_real_annotations(data_root, ground_truth):
     dataset = CheXlocalize(root, split="val", ground_truth=ground_truth, missing="keep")
     check_masks(dataset, json.loads((root / "expected.json").read_text())["masks"])
     assert [c.view for c in dataset.cases()] == ["AP", "PA"]
+
+
+def test_a_label_table_without_paths_is_named(stanford):
+    stanford.table("CheXpert/test_labels.csv", "File,Cardiomegaly", "a,1")
+    with pytest.raises(DatasetError, match="no column 'Path'"):
+        CheXlocalize(stanford.root).cases()
+
+
+def test_ground_truth_without_a_row_of_labels_is_told(stanford):
+    stanford.table("CheXpert/test_labels.csv", HEADER, "test/patient3/study1/view1_frontal.jpg,1.0,0.0,0.0,0.0,0.0")
+    dataset = CheXlocalize(stanford.root)
+    assert len(dataset.cases()) == 3
+    assert any("without a row of labels" in line for line in dataset.report().lines())

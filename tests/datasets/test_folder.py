@@ -14,6 +14,7 @@ from PIL import Image
 
 from medground.datasets._folder.inside import Inside
 from medground.datasets._folder.masks import read_mask
+from medground.datasets._folder.pictures import Pictures
 from medground.datasets._folder.sizes import stored_size
 from medground.datasets._folder.tables import number, read_json, read_rows, read_table, truth
 from medground.datasets._folder.vocabulary import Vocabulary
@@ -67,6 +68,7 @@ def test_tables_may_be_packed(folder, ending):
         ("t.csv", b"", "empty"),
         ("t.csv", b" \n \n", "empty"),
         ("t.csv", b"id,id \n1,2\n", "column twice"),
+        ("t.csv", b"id,id\n1,2\n", "column twice"),
         ("t.csv", b"name\n1\n", "no column 'id'"),
         ("t.csv.gz", b"no gzip", "cannot be read"),
         ("t.csv.gz", gzip.compress(b"id\nx\n" * 99)[:-20], "cannot be read"),
@@ -164,3 +166,31 @@ def test_sizes_from_headers(folder):
         folder.write(name, b"" if name == "e.dcm" else b"no picture" * 50)
         with pytest.raises(ImageError, match="size"):
             stored_size(folder.root / name)
+
+
+def test_hidden_and_other_files_are_no_pictures(folder):
+    folder.picture("images/a.png", "images/._a.png", "images/__MACOSX/a.png", "images/.cache/a.png")
+    folder.write("images/a.json", b"{}")
+    pictures = Pictures(folder.root, ["images"], key=lambda path: path.stem)
+    assert pictures.keys() == {"a"}
+    assert pictures.locate("a") == folder.root / "images/a.png"
+    assert pictures.locate("b") is None
+
+
+def test_copies_in_one_folder_cannot_be_chosen_by_folder(folder):
+    folder.picture("images/a.png", "images/a.jpg")
+    with pytest.raises(DatasetError, match="2 times") as caught:
+        Pictures(folder.root, ["images"], key=lambda path: path.stem).locate("a")
+    assert "remove all copies but one" in str(caught.value)
+
+
+def test_a_folder_that_cannot_be_listed_is_named(folder, monkeypatch):
+    folder.picture("images/a.png")
+
+    def refuse(path):
+        raise PermissionError(13, "no entry", str(path))
+
+    monkeypatch.setattr("os.scandir", refuse)
+    with pytest.raises(DatasetError, match="cannot be listed") as caught:
+        Pictures(folder.root, ["images"], key=lambda path: path.stem)
+    assert "no entry" in str(caught.value)

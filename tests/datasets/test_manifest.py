@@ -425,3 +425,9 @@ def test_the_examples_of_the_documentation_are_read(folder):
         assert {problem.what for problem in dataset.check()} == {"a picture is missing"}
         assert dataset.cases()[0].regions["Effusion"].area == 280 * 360
         assert dataset.cases()[1].regions["Nodule"].area == 8
+
+
+def test_shapes_of_one_finding_need_one_frame(own):
+    rows = ["image,finding,x0,y0,x1,y1,frame_width,frame_height", "images/a.png,Mass,1,2,3,4,30,20"]
+    own.table("manifest.csv", *rows, "images/a.png,Mass,1,2,3,4,60,40")
+    problem_of(Manifest(own.root), "different frames")

@@ -288,3 +288,18 @@ def test_what_a_label_table_does_not_tell_is_unknown(vindr):
     assert labels["a"] == {"Calcification": None, "Pneumothorax": False, "Other diseases": True}
     assert labels["d"] == {"Calcification": None, "Pneumothorax": None, "Other diseases": True}
     assert labels["e"] == {"Calcification": False, "Pneumothorax": False, "Other diseases": None}
+
+
+def test_bad_label_tables_are_named(vindr):
+    path = vindr.table("annotations/image_labels_train.csv", "image,Cardiomegaly", "a,1")
+    with pytest.raises(DatasetError, match="lacks its columns"):
+        train(vindr).cases()
+    path.write_text("image_id,Cardiomegaly\n,1\n")
+    with pytest.raises(DatasetError, match="lacks its image"):
+        train(vindr).cases()
+
+
+def test_a_release_may_be_asked_for(kaggle):
+    with pytest.raises(DatasetError) as caught:
+        train(kaggle, release="physionet").cases()
+    assert "annotations_train.csv" in str(caught.value)

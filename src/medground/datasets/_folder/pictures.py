@@ -49,9 +49,6 @@ class Pictures:
             for path in self._walk(folder, self._home(folder), seen):
                 self._places.setdefault(key(path), []).append(path)
 
-    def __len__(self) -> int:
-        return len(self._places)
-
     def keys(self) -> set[str]:
         """Every key that a picture was found under."""
         return set(self._places)
@@ -91,8 +88,11 @@ class Pictures:
         if home in seen:
             return
         seen.add(home)
-        with os.scandir(folder) as entries:
-            listed = sorted(entries, key=lambda e: e.name)
+        try:
+            with os.scandir(folder) as entries:
+                listed = sorted(entries, key=lambda e: e.name)
+        except OSError as error:
+            raise DatasetError("a folder of pictures cannot be listed", where=folder, got=str(error)) from error
         for entry in listed:
             if entry.name.startswith((".", "__MACOSX")):
                 continue

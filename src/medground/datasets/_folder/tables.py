@@ -10,8 +10,9 @@ import gzip
 import io
 import json
 import math
+import re
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +97,7 @@ def read_all(path: Path) -> pl.DataFrame:
         frame = pl.read_csv(content, infer_schema=False, encoding="utf8-lossy", truncate_ragged_lines=True)
     except pl.exceptions.PolarsError as error:
         raise DatasetError("a table cannot be read as CSV", where=path, got=str(error).splitlines()[0]) from error
-    names = [name.strip() for name in frame.columns]
+    names = [re.sub(r"_duplicated_\d+$", "", name).strip() for name in frame.columns]  # as polars marks repeats
     repeated = {name for name in names if name and names.count(name) > 1}
     if repeated:
         raise DatasetError("a table names a column twice", where=path, got=", ".join(sorted(repeated)))
@@ -157,8 +158,3 @@ def truth(text: str | None) -> bool | None:
     (True, False, None, None)
     """
     return {1.0: True, 0.0: False}.get(value) if (value := number(text)) is not None else None
-
-
-def first_words(row: Mapping[str, Any]) -> str:
-    """Return a row in short, for a message."""
-    return ", ".join(f"{key}={value}" for key, value in row.items())[:120]

@@ -85,11 +85,12 @@ def _from_json_lines(path: Path, ledger: Ledger) -> Iterator[Entry]:
 
 
 def _entry_of(record: Mapping[str, Any], where: str, ledger: Ledger) -> Entry | None:
-    image = record.get("image")
-    if not isinstance(image, str) or not image.strip():
+    image, case_id = record.get("image", ""), _text(record.get("case_id"))
+    if not isinstance(image, str) or not (image.strip() or case_id):
         ledger.problem("a case has no image", f"{where}, image", expected="a path below the root", got=image)
         return None
-    entry = Entry(where, image.strip(), _text(record.get("case_id")) or Path(image.strip()).stem)
+    # A case with an id and no image is one whose picture is missing: maps made elsewhere need none.
+    entry = Entry(where, image.strip(), case_id or Path(image.strip()).stem)
     entry.patient_id, entry.view = _text(record.get("patient_id")), _text(record.get("view"))
     for finding, label in _object(record, "labels", where, ledger).items():
         if label not in (True, False, None):
@@ -109,18 +110,19 @@ def _entry_of(record: Mapping[str, Any], where: str, ledger: Ledger) -> Entry | 
 
 def _from_csv(path: Path, ledger: Ledger) -> list[Entry]:
     frame = read_all(path)
-    if not _keys_known(frame.columns, CSV_COLUMNS, f"{path.name} header", ledger) or "image" not in frame.columns:
-        if "image" not in frame.columns:
-            ledger.problem("a manifest has no column 'image'", path.name, expected=", ".join(CSV_COLUMNS))
+    if not _keys_known(frame.columns, CSV_COLUMNS, f"{path.name} header", ledger):
+        return []
+    if not {"image", "case_id"} & set(frame.columns):
+        ledger.problem("a manifest has no column 'image'", path.name, expected=", ".join(CSV_COLUMNS))
         return []
     entries: dict[str, Entry] = {}
     for line, row in enumerate(frame.iter_rows(named=True), start=2):
         where = f"{path.name} row {line}"
-        image = row["image"]
-        if image is None:
+        image = row.get("image") or ""
+        case_id = row.get("case_id") or Path(image).stem
+        if not case_id:
             ledger.problem("a case has no image", f"{where}, column image", expected="a path below the root")
             continue
-        case_id = row.get("case_id") or Path(image).stem
         entry = Entry(where, image, case_id, row.get("patient_id"), row.get("view"))
         entry = entries.setdefault(case_id, entry)
         told, tells = (entry.image, entry.patient_id, entry.view), (image, row.get("patient_id"), row.get("view"))

@@ -7,6 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from medground.datasets._folder.masks import read_mask
 from medground.datasets._manifest.rows import Shape
 from medground.datasets.lazy import Maker
@@ -52,6 +55,8 @@ def _region(shape: Shape, frame: Frame | None, file: Path | None) -> Region:
     try:
         if file is not None:
             return _fitting(read_mask(file), frame)
+        if shape.kind == "mask" and "rows" in shape.value:
+            return _fitting(Region.from_mask(_array(shape.value["rows"])), frame)
         if shape.kind == "mask":
             return _fitting(Region.from_coco(_coco_size(shape.value, frame), shape.value.get("counts")), frame)
         if frame is None:
@@ -71,6 +76,13 @@ def _box(shape: Shape) -> Box | Sequence[float]:
     if not isinstance(values, list) or len(values) != 4:
         raise RegionError("a box is not four numbers", expected="four numbers", got=values)
     return values
+
+
+def _array(rows: Any) -> NDArray[Any]:
+    try:
+        return np.asarray(rows)
+    except ValueError as error:  # rows of different lengths
+        raise RegionError("the rows of a mask differ in length", got=error) from None
 
 
 def _coco_size(value: dict[str, Any], frame: Frame | None) -> Any:
@@ -107,7 +119,7 @@ def _file(shape: Shape, resolve: Callable[[str], Path]) -> Path | None:
         raise RegionError(
             "a mask is neither a file nor a code",
             where=shape.where,
-            expected='a path or {"size": [h, w], "counts": ...}',
+            expected='a path, {"size": [h, w], "counts": ...} or {"rows": [[0, 1], ...]}',
         )
     try:
         path = resolve(shape.value)
