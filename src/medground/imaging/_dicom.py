@@ -20,7 +20,6 @@ from pydicom.dataset import Dataset
 from pydicom.encaps import get_frame
 from pydicom.filereader import read_dataset
 from pydicom.pixels.decoders.base import Decoder, get_decoder
-from pydicom.pixels.processing import convert_color_space
 from pydicom.tag import BaseTag
 
 from medground.errors import ImageError
@@ -88,8 +87,12 @@ def read_dicom(data: bytes, max_pixels: int) -> Displayed:
     depth = _grey.Depth.of(header, decoder.is_encapsulated)
     with quiet():
         frame = _checked_frame(header) if decoder.is_encapsulated else b""
-        stored = read_lossless(frame) if syntax in SYNTAXES else _stored(header, decoder)
-    return _grey.colour(stored, depth, kind) if stored.ndim == 3 else _grey.displayed(stored, depth, header, kind)
+        stored, found = (read_lossless(frame), kind) if syntax in SYNTAXES else _stored(header, decoder)
+    if stored.ndim == 2:
+        return _grey.displayed(stored, depth, header, kind)
+    if found.startswith("YBR_FULL"):
+        stored = stored[..., :1]  # Y is the luma
+    return _grey.colour(stored, depth, kind)
 
 
 def _checked_kind(header: Dataset) -> str:
@@ -136,17 +139,15 @@ def _plugins(decoder: Decoder) -> list[str]:
     return [name for name in _PLUGINS if name in decoder.available_plugins] if decoder.is_encapsulated else [""]
 
 
-def _stored(header: Dataset, decoder: Decoder) -> NDArray[Any]:
-    """Return the stored values, ``(h, w)``, or RGB ``(h, w, 3)``."""
+def _stored(header: Dataset, decoder: Decoder) -> tuple[NDArray[Any], str]:
+    """Return the stored values, ``(h, w)`` or ``(h, w, 3)``, and the photometric interpretation they have now."""
     causes: list[Exception] = []
     for plugin in _plugins(decoder):
         try:
             stored, found = decoder.as_array(
                 header, index=0, raw=True, decoding_plugin=plugin, correct_unused_bits=False
             )
-            if stored.ndim == 3 and str(found["photometric_interpretation"]).startswith("YBR_FULL"):
-                stored = convert_color_space(stored, "YBR_FULL", "RGB")
-            return np.asarray(stored)
+            return np.asarray(stored), str(found["photometric_interpretation"])
         except Exception as error:
             causes.append(error)
     raise ImageError(

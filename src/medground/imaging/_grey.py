@@ -18,7 +18,7 @@ from medground.imaging._raster import luma
 
 Values = NDArray[np.float64]
 
-COLOURS = frozenset({"RGB", "YBR_FULL", "YBR_FULL_422", "YBR_ICT", "YBR_RCT", "YBR_PARTIAL_420", "YBR_PARTIAL_422"})
+COLOURS = frozenset({"RGB", "YBR_FULL", "YBR_FULL_422", "YBR_ICT", "YBR_RCT"})
 """Photometric interpretations of three samples that are read, as luma."""
 
 _TABLE_BITS = 16  # depths above are transformed value by value
@@ -75,9 +75,12 @@ class Depth:
 
 
 def colour(stored: NDArray[Any], depth: Depth, kind: str) -> Displayed:
-    """Return the displayed values of RGB ``(h, w, 3)``: luma over the full range, as no window applies to colour."""
-    top = (1 << depth.bits) - 1
-    pixels = (luma(depth.codes(stored)) / top).astype(np.float32)
+    """Return the displayed values of RGB ``(h, w, 3)`` or luma ``(h, w, 1)``.
+
+    They are scaled by the full range of the stored bits, as no window applies to colour.
+    """
+    top, codes = (1 << depth.bits) - 1, depth.codes(stored)
+    pixels = ((luma(codes) if codes.shape[2] == 3 else codes[..., 0]) / top).astype(np.float32)
     return Displayed(pixels, (0.0, float(top)), (f"DICOM {kind}, {depth.bits} bit", "colour to luma (ITU-R 601)"))
 
 
