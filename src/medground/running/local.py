@@ -2,8 +2,9 @@
 
 ::
 
-    workers       load ... load ...                  measure -> chunk complete -> write
+    workers       load ... load ...                  measure -> chunk complete
     this thread             infer, infer, infer, ... batch after batch in the order of the plan
+    a writer                                                               -> store
 
 Only ``infer`` has an order, and it is the plan's; everything else may finish in any order and lands in its place in
 its chunk. So the number of workers, zero included, changes the time and nothing else.
@@ -30,6 +31,7 @@ from medground.running.progress import Progress
 from medground.running.store import Store
 
 _Outcome = tuple[Measured, Failure | None]
+_UNWRITTEN_CHUNKS = 3
 Work = Sequence[tuple[TaskPlan, Sequence[Chunk]]]
 
 
@@ -58,12 +60,15 @@ def run_local(
             is measured first, and complete chunks are stored.
     """
     profiles = []
-    with _pool(options.n_workers) as pool:
+    # Storing waits for the disk: in a thread of its own, so that decoding does not.
+    with _pool(options.n_workers) as pool, _pool(min(options.n_workers, 1)) as writer:
         for planned, chunks in work:
             if chunks:
-                profiles.append(Profile(planned.path))
-                with profiles[-1].on_the_clock():
-                    _TaskRun(planned, pool, store, options, progress or Progress(), profiles[-1]).run(chunks, opened)
+                profile = Profile(planned.path)
+                profiles.append(profile)
+                with profile.on_the_clock():
+                    task = _TaskRun(planned, pool, writer, store, options, progress or Progress(), profile)
+                    task.run(chunks, opened)
     return profiles
 
 
@@ -114,13 +119,16 @@ class _TaskRun:
         self,
         planned: TaskPlan,
         pool: Executor,
+        writer: Executor,
         store: Store,
         options: Options,
         progress: Progress,
         profile: Profile,
     ) -> None:
-        self._planned, self._pool, self._store, self._progress = planned, pool, store, progress
-        self._profile = profile
+        self._planned, self._store, self._progress, self._profile = planned, store, progress, profile
+        self._pool, self._writer = pool, writer
+        # Complete chunks that wait for a slow disk; measuring waits when there are more.
+        self._unwritten = threading.BoundedSemaphore(_UNWRITTEN_CHUNKS)
         self._schema = planned.task.schema
         self._skip = options.on_error == "skip"
         self._bound = options.in_memory(planned.batch_size)
@@ -153,9 +161,8 @@ class _TaskRun:
             raise
         finally:
             # What the model has finished is measured and its complete chunks are stored, whatever happened.
-            with self._changed:
-                jobs = tuple(self._jobs)
-            wait(jobs)
+            while jobs := self._unfinished():
+                wait(jobs)
         if self._errors:
             raise min(self._errors, key=lambda entry: entry[0])[1]
 
@@ -233,7 +240,9 @@ class _TaskRun:
     # Measuring and storing, behind the model.
 
     def _submit(self, unit: _Unit, known: _Outcome | None = None) -> None:
-        future = self._pool.submit(self._finish, unit, known)
+        self._track(self._pool.submit(self._recording, unit.order, self._finish, unit, known))
+
+    def _track(self, future: Future[None]) -> None:
         with self._changed:
             self._jobs.add(future)
         future.add_done_callback(self._forget)
@@ -242,19 +251,28 @@ class _TaskRun:
         with self._changed:
             self._jobs.discard(future)
 
-    def _finish(self, unit: _Unit, known: _Outcome | None) -> None:
-        """Measure a unit unless its outcome is known, put it in its place, store its chunk if it was the last."""
+    def _unfinished(self) -> tuple[Future[None], ...]:
+        with self._changed:
+            return tuple(self._jobs)
+
+    def _recording(self, order: int, job: Callable[..., None], *args: Any) -> None:
+        """Run a job; its error stops the task, and is raised where the model runs."""
         try:
-            measured, failure = known or self._measure(unit)
-            with self._changed:
-                self._in_memory -= 1
-                self._feed()
-                self._changed.notify_all()
-            self._put(unit, measured, failure)
+            job(*args)
         except BaseException as error:
             with self._changed:
-                self._errors.append((unit.order, error))
+                self._errors.append((order, error))
             self._stop()
+
+    def _finish(self, unit: _Unit, known: _Outcome | None) -> None:
+        """Measure a unit unless its outcome is known, put it in its place, have its chunk stored if it was the last."""
+        measured, failure = known or self._measure(unit)
+        with self._changed:
+            self._in_memory -= 1
+            self._feed()
+            self._changed.notify_all()
+        self._put(unit, measured, failure)
+        self._progress.advance(failed=failure is not None)
 
     def _measure(self, unit: _Unit) -> _Outcome:
         loaded, inferred = unit.loaded, unit.inferred
@@ -288,15 +306,18 @@ class _TaskRun:
             complete = gathering.complete()
             self._profile.items += 1
         if complete:
-            with self._profile.timing("write"):
-                self._write(gathering)
-        self._progress.advance(failed=failure is not None)
+            self._unwritten.acquire()
+            self._track(self._writer.submit(self._recording, unit.order, self._write, gathering))
 
     def _write(self, gathering: _Gathering) -> None:
         chunk = gathering.chunk
         measured = [(item.item_id, gathering.measured[i]) for i, item in enumerate(chunk.items)]
         failures = [failure for _, failure in sorted(gathering.failures.items())]
-        self._store.write(chunk, self._schema, measured, failures)
+        try:
+            with self._profile.timing("write"):
+                self._store.write(chunk, self._schema, measured, failures)
+        finally:
+            self._unwritten.release()
 
 
 def _units(chunks: Sequence[Chunk]) -> Iterator[_Unit]:
