@@ -91,7 +91,7 @@ def score(run: Path | None, protocol: Protocol, cases: Path | None, maps: Path |
     if run is not None and cases is None and maps is None:
         return score_run(run, protocol)
     if run is None and cases is not None and maps is not None:
-        return score_maps(Manifest(cases, pictures=False), read_maps(maps), protocol)
+        return score_maps(Manifest(cases, missing="keep"), read_maps(maps), protocol)
     raise ConfigError(
         "score takes a run folder, or cases and maps",
         expected="medground score RUN --protocol P, or medground score --cases FILE --maps FILE --protocol P",

@@ -66,7 +66,7 @@ class Manifest(FolderDataset):
         missing: Missing = "error",
         allow_outside: Sequence[Path] = (),
     ) -> None:
-        given = Path(root).expanduser()
+        given = Path(root).expanduser().resolve()
         self.root, self.table = (given.parent, given.name) if given.is_file() else (given, table)
         self.unlisted, self.frame, self.missing, self.image_dir = unlisted, frame, missing, None
         self.allow_outside = allow_outside
@@ -122,11 +122,11 @@ class Manifest(FolderDataset):
         unlisted = False if self.unlisted == "absent" else None
         labels = {f: True if f in regions else entry.labels.get(f, unlisted) for f in self.findings}
         try:
-            picture = self._inside(entry.image)
+            picture = str(self._inside(entry.image)) if entry.image else ""
         except DatasetError as error:
             ledger.problem(error.what, f"{entry.where}, image: {error.where}", expected=error.expected, got=error.got)
             return None
-        return Draft(entry.case_id, labels, regions, entry.patient_id, entry.view, keys=(str(picture),))
+        return Draft(entry.case_id, labels, regions, entry.patient_id, entry.view, keys=(picture,))
 
     def _regions(self, entry: Entry, ledger: Ledger) -> Mapping[str, Region]:
         shapes: dict[str, list[Shape]] = defaultdict(list)
