@@ -266,7 +266,7 @@ def test_a_bad_line_is_named(own, line, words):
     [
         (["image,findng", "images/a.png,Mass"], "did you mean 'finding'?"),
         (["picture,finding", "images/a.png,Mass"], "no key 'picture'"),
-        (["case_id,finding", "a,Mass"], "no column 'image'"),
+        (["finding", "Mass"], "no column 'image'"),
         (["image,finding", ",Mass"], "no image"),
         (["image,finding,label", "images/a.png,,1"], "no finding"),
         (["image,finding,label", "images/a.png,Mass,maybe"], "not 1 or 0"),
@@ -431,3 +431,11 @@ def test_shapes_of_one_finding_need_one_frame(own):
     rows = ["image,finding,x0,y0,x1,y1,frame_width,frame_height", "images/a.png,Mass,1,2,3,4,30,20"]
     own.table("manifest.csv", *rows, "images/a.png,Mass,1,2,3,4,60,40")
     problem_of(Manifest(own.root), "different frames")
+
+
+def test_a_linked_root_is_the_same_dataset(own, tmp_path, monkeypatch):
+    own.json_lines("manifest.jsonl", [one_case(boxes={"Mass": [[1, 2, 3, 4]]})])
+    (tmp_path / "link").symlink_to(own.root)
+    monkeypatch.chdir(own.root.parent)
+    fingerprints = {Manifest(root).fingerprint() for root in (own.root, tmp_path / "link", Path(own.root.name))}
+    assert len(fingerprints) == 1

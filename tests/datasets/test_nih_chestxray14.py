@@ -289,3 +289,12 @@ def test_the_image_labels_of_the_sample_folder(data_root):
     spelt = {name.replace(" ", "_"): count for name, count in positives.items()}
     assert spelt == {k: v for k, v in expected.items() if k != "No Finding"}
     assert sum(not any(c.labels.values()) for c in cases) == expected["No Finding"]
+
+
+def test_a_boxed_image_without_a_row_of_labels_is_told(nih):
+    path = nih.root / "Data_Entry_2017_v2020.csv"
+    path.write_text("\n".join(line for line in path.read_text().splitlines() if "00000005" not in line))
+    dataset = NihChestXray14(nih.root)
+    labels = dataset.cases()[0].labels
+    assert (labels["Infiltration"], labels["Mass"]) == (True, None)
+    assert any("without a row of image labels" in line for line in dataset.report().lines())

@@ -87,9 +87,11 @@ class NihChestXray14(PublishedDataset):
         boxes = self._boxes(ledger)
         entries = self._entries(ledger)
         labels = cache(partial(_labels, tuple(self.findings)))  # few combinations serve all images
-        for image in self._chosen(boxes, entries, ledger):
+        for image in self._chosen(boxes, entries):
             entry, regions = entries.get(image), boxes.get(image, {})
             named = entry.positives if entry else None
+            if entries and entry is None:
+                ledger.remark("images without a row of image labels; what no box shows is unknown", image)
             if named is not None and not named.issuperset(regions):
                 ledger.remark("images whose boxed finding is not among their image labels; the box counts", image)
             yield Draft(
@@ -100,7 +102,7 @@ class NihChestXray14(PublishedDataset):
                 entry.view if entry else None,
             )
 
-    def _chosen(self, boxes: Boxes, entries: Mapping[str, _Entry], ledger: Ledger) -> Iterable[str]:
+    def _chosen(self, boxes: Boxes, entries: Mapping[str, _Entry]) -> Iterable[str]:
         """Return the images of the split: boxed ones in order of their names, others in the order of their table."""
         if self.split == "boxed":
             return sorted(boxes)
@@ -108,9 +110,6 @@ class NihChestXray14(PublishedDataset):
             self._find(*LABEL_TABLES)
             return entries
         listed = [Path(row[0]).stem for row in read_rows(self._find(f"{self.split}_list.txt"))]
-        unknown = [image for image in listed if image not in entries] if entries else []
-        if unknown:
-            ledger.remark("listed images without a row of image labels; their labels are unknown", *unknown)
         return dict.fromkeys(listed)
 
     def _boxes(self, ledger: Ledger) -> Boxes:

@@ -220,7 +220,7 @@ class PublishedDataset(FolderDataset):
     allow_outside: Sequence[Path] = ()
 
     def __post_init__(self) -> None:
-        self.root = Path(self.root).expanduser()
+        self.root = Path(self.root).expanduser().resolve()
         self.findings = Vocabulary(self.info).pick(self.findings) or self._default_findings()
 
     def _default_findings(self) -> tuple[str, ...]:
