@@ -31,7 +31,7 @@ class Adapter(ABC):
         prompts: which texts stand for a finding.
         runtime: device, precision, batches.
         encoded_images: how many images have gone through the image encoder so far.
-        encoded_texts: how many texts have gone through the text encoder so far.
+        encoded_texts: for how many findings texts have gone through the text encoder so far.
     """
 
     name: ClassVar[str]
@@ -56,11 +56,11 @@ class Adapter(ABC):
         self.encoded_images = 0
         self.encoded_texts = 0
         self._identity = identity
-        self._texts: dict[tuple[tuple[str, ...], ...], Any] = {}
+        self._texts: dict[tuple[str, ...], Any] = {}
 
     @abstractmethod
-    def encode_texts(self, prompts: Sequence[tuple[str, ...]]) -> Any:
-        """Return the encoded texts of C findings, each with one or more prompts; called once for a list of findings."""
+    def encode_texts(self, findings: Sequence[str]) -> Any:
+        """Return what :meth:`ground` needs to know of C findings; called once for each list of findings."""
 
     @abstractmethod
     def ground(self, pixels: Tensor, texts: Any) -> tuple[Tensor, Tensor, Tensor | None]:
@@ -102,12 +102,12 @@ class Adapter(ABC):
 
     def texts(self, findings: Sequence[str]) -> Any:
         """Return the encoded texts of the findings; a list is encoded once and kept."""
-        prompts = tuple(self.prompts.of(finding) for finding in findings)
-        if prompts not in self._texts:
+        key = tuple(findings)
+        if key not in self._texts:
             with self.runtime.inference():
-                self._texts[prompts] = self.encode_texts(prompts)
-            self.encoded_texts += sum(map(len, prompts))
-        return self._texts[prompts]
+                self._texts[key] = self.encode_texts(findings)
+            self.encoded_texts += len(findings)
+        return self._texts[key]
 
     def fingerprint(self) -> str:
         """A hash over weights, prompts, preprocessing, options and precision."""

@@ -87,10 +87,11 @@ class DualEncoder(Adapter):
         """Return the image tower, taken apart; only called for models whose ``options`` need it."""
         raise AssertionError("a model with such saliency options gives its tower")
 
-    def encode_texts(self, prompts: Sequence[tuple[str, ...]]) -> Tensor:
+    def encode_texts(self, findings: Sequence[str]) -> Any:
         """Return one normed vector a finding ``(C, E)``: each prompt's is normed, then their mean is."""
+        prompts = [self.prompts.of(finding) for finding in findings]
         vectors = functional.normalize(self.embed([text for texts in prompts for text in texts]), dim=-1)
-        parts = vectors.split([len(texts) for texts in prompts])
+        parts = torch.split(vectors, [len(texts) for texts in prompts])
         return functional.normalize(torch.stack([part.mean(0) for part in parts]), dim=-1)
 
     def ground(self, pixels: Tensor, texts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -118,7 +119,7 @@ class DualEncoder(Adapter):
         else:
             rule = chefer if self.saliency == "chefer" else tower_gradcam
             flat = rule(self.tower(), pixels, lambda image: self.scores(image, texts) * self.scale())
-        return flat.unflatten(-1, cells.shape[1:3])
+        return flat.reshape(*flat.shape[:2], *cells.shape[1:3])
 
     def match(self, images: Sequence[Radiograph], captions: Sequence[Sequence[str]]) -> MatchScores:
         """Return cosines of N images with K captions each.
@@ -142,7 +143,6 @@ class DualEncoder(Adapter):
             parts = [
                 self.embed(captions[start : start + TEXTS_AT_ONCE]) for start in range(0, len(captions), TEXTS_AT_ONCE)
             ]
-            self.encoded_texts += len(captions)
             return functional.normalize(torch.cat(parts).float().cpu(), dim=-1)
 
 

@@ -84,9 +84,8 @@ class Preprocess:
         """Resize, crop and pad 8-bit pixels as :meth:`geometry` says."""
         height, width = levels.shape
         if self.rule == "pad_square":
-            side = max(width, height)
             square = _canvas(levels, Geometry.pad_square((width, height)), fill)
-            return resize(square, (self.size, self.size), self.resample) if side != self.size else square
+            return resize(square, (self.size, self.size), self.resample)
         geometry = self.geometry((width, height))
         resized = tuple(round(side * scale) for side, scale in zip((width, height), geometry.scale, strict=True))
         return _canvas(resize(levels, (resized[0], resized[1]), self.resample), geometry, fill)
@@ -144,4 +143,5 @@ def equalise_histogram(levels: Plane) -> Plane:
     counts, edges = np.histogram(values, bins=256)
     centres = (edges[:-1] + edges[1:]) / 2
     shares = np.cumsum(counts) / counts.sum()
-    return (np.interp(values, centres, shares) * 255).astype(np.uint8)
+    equal: Plane = (np.interp(values, centres, shares) * 255).astype(np.uint8)
+    return equal

@@ -51,12 +51,14 @@ class Prompts:
         if empty := [finding for finding, texts in self._given.items() if not texts or not all(texts)]:
             raise ConfigError("a prompt is empty", where=f"prompts: {empty[0]}")
 
+    def given(self, finding: str) -> tuple[str, ...]:
+        """Return the user's own texts for a finding, if there are any."""
+        return self._given.get(key_of(finding), ())
+
     def of(self, finding: str) -> tuple[str, ...]:
         """Return the texts of a finding; several when the user gave several."""
-        key = key_of(finding)
-        if key in self._given:
-            return self._given[key]
-        return (self.template.replace("{label}", self._names.get(key, plain(finding))),)
+        words = self._names.get(key_of(finding), plain(finding))
+        return self.given(finding) or (self.template.replace("{label}", words),)
 
     def describe(self) -> dict[str, Any]:
         """Return template and tables as JSON-like data, for fingerprints and reports."""
@@ -128,4 +130,4 @@ def _no_tokenizer(folder: Path, got: str) -> ModelError:
 
 def sentences(text: str) -> list[str]:
     """Split at full stops, and at numbers of a list such as ``2.``; blank pieces are left out."""
-    return [piece.strip() for piece in re.split(r"\d+\.|\.", text.replace("\n", " ")) if piece.strip()]
+    return [piece.strip() for piece in re.split(r"[0-9]+\.|\.", text.replace("\n", " ")) if piece.strip()]

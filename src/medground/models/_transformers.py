@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from medground.errors import ModelError
+from medground.models.checkpoints import Layout, load_weights, read_weights, strip_module
 
 Network = TypeVar("Network", bound=nn.Module)
 
@@ -51,8 +52,41 @@ def read_config(folder: Path, kind: str) -> Any:
 
 
 def bert(config: Any, *, pooler: bool = False) -> nn.Module:
-    """Return a blank BERT for a configuration (or for keywords of one)."""
-    from transformers import BertConfig, BertModel
+    """Return a blank BERT for a configuration."""
+    from transformers import BertModel
 
-    config = BertConfig(**config) if isinstance(config, dict) else config
-    return blank(lambda: BertModel(config, add_pooling_layer=pooler))
+    network: nn.Module = blank(lambda: BertModel(config, add_pooling_layer=pooler))
+    return network
+
+
+# What the published BERT files hold beside the encoder: the pooler, training heads, and an index buffer.
+BERT_LAYOUT = Layout(
+    rename=lambda name: _bert_name(strip_module(name)), ignore=("pooler.*", "cls.*", "*position_ids", "lm_head.*")
+)
+
+
+def _bert_name(name: str) -> str:
+    name = name.removeprefix("bert.")
+    # Files from before PyTorch's names call a norm's scale and shift gamma and beta.
+    return name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
+
+
+def load_bert(folder: Path) -> tuple[nn.Module, str]:
+    """Return the BERT of a Hugging Face folder, without its pooler, and the hash of its weights."""
+    network = bert(read_config(folder, "BertConfig"))
+    weights = read_weights(folder, BERT_LAYOUT)
+    load_weights(network, weights, ignore=BERT_LAYOUT.ignore)
+    return network, weights.sha256
+
+
+def bert_config_or(folder: Path, **published: Any) -> Any:
+    """Return the configuration of a folder's BERT; the published one where the folder brings a tokenizer alone.
+
+    Args:
+        folder: of the tokenizer.
+        published: what differs from BERT-base.
+    """
+    from transformers import BertConfig
+
+    here = (folder / "config.json").is_file()
+    return read_config(folder, "BertConfig") if here else BertConfig(**published)

@@ -273,8 +273,8 @@ def _select(content: Mapping[str, Any], layout: Layout, place: str) -> tuple[dic
         chosen = {layout.under}
         flat = dict(content[layout.under])
     else:
-        chosen = {key for key, value in content.items() if isinstance(value, torch.Tensor)}
-        flat = {key: content[key] for key in chosen}
+        flat = {key: value for key, value in content.items() if isinstance(value, torch.Tensor)}
+        chosen = set(flat)
     renamed: dict[str, Tensor] = {}
     for key, value in flat.items():
         if not isinstance(value, torch.Tensor):

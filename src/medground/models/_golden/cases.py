@@ -37,7 +37,7 @@ class Golden:
     folder: Path
     manifest: dict[str, Any]
     arrays: Mapping[str, Array]
-    _kept: dict[str, Any] = field(default_factory=dict)
+    _kept: dict[str, tuple[str, Any]] = field(default_factory=dict)
 
     @classmethod
     def open(cls, folder: Path) -> Golden:
@@ -64,12 +64,11 @@ class Golden:
         named = [{"name": name, **case} for name, case in listed.items()] if isinstance(listed, dict) else listed
         return [Case(self, spec) for spec in named]
 
-    def keep(self, key: str, make: Callable[[], T]) -> T:
-        """Return what was made under a key before, or make it: networks are shared between cases of equal shapes."""
-        if key not in self._kept:
-            self._kept.clear()  # one network at a time is enough, and some are large
-            self._kept[key] = make()
-        kept: T = self._kept[key]
+    def keep(self, kind: str, key: str, make: Callable[[], T]) -> T:
+        """Return what was made under a key before, or make it; of each kind, the last one is kept (some are large)."""
+        if self._kept.get(kind, (None,))[0] != key:
+            self._kept[kind] = (key, make())
+        kept: T = self._kept[kind][1]
         return kept
 
 
@@ -117,6 +116,10 @@ class Case:
     def has(self, *names: str) -> bool:
         """Return whether the case has these inputs."""
         return all(name in self.inputs for name in names)
+
+    def wants(self, output: str) -> bool:
+        """Return whether the case compares this output."""
+        return output in self.spec["outputs"]
 
     def expected(self, output: str) -> Array:
         """Return the stored output."""

@@ -36,7 +36,7 @@ def network(case: Case) -> Any:
 
 def outputs(case: Case) -> dict[str, Array]:
     """Return everything that a case may ask for."""
-    model = case.golden.keep(case.key(), lambda: network(case))
+    model = case.golden.keep("network", case.key(), lambda: network(case))
     tokens = clip.image_tokens(model, case.tensor("image"))
     texts = clip.text_vectors(model, case.tensor("tokens"))
     normed = functional.normalize(texts, dim=-1)
