@@ -96,6 +96,7 @@ def test_widths_and_heights_are_another_column_set(own):
         {"size": [20, 30], "counts": rle.string_from_counts(rle.counts_from_mask(MASK))},
         {"size": [20, 30], "counts": rle.counts_from_mask(MASK).tolist()},
         {"counts": rle.counts_from_mask(MASK).tolist()},
+        {"rows": MASK.astype(int).tolist()},
     ],
 )
 def test_masks_may_be_files_or_codes(own, value):
@@ -198,9 +199,11 @@ def test_a_bad_mask_file_is_named_with_its_row(own, save, words):
         ({"boxes": {"Mass": [[1, 2, 3]]}}, "not four numbers", "boxes.Mass"),
         ({"boxes": {"Mass": [1, 2, 3, 4]}}, "not four numbers", "boxes.Mass"),
         ({"boxes": {"Mass": "1 2 3 4"}}, "lists of lists", "boxes.Mass"),
-        ({"boxes": {"Mass": [["a", 2, 3, 4]]}}, "degenerate", "boxes.Mass"),
+        ({"boxes": {"Mass": [["a", 2, 3, 4]]}}, "not four numbers", "boxes.Mass"),
+        ({"boxes_xywh": {"Mass": [["a", 2, 3, 4]]}}, "not four numbers", "boxes_xywh.Mass"),
+        ({"boxes_xywh": {"Mass": [[1, 2, 0, 4]]}}, "degenerate", "boxes_xywh.Mass"),
         ({"boxes": [[1, 2, 3, 4]]}, "not an object", "boxes"),
-        ({"boxes_xywh": {"Mass": [[1, 2, 3, None]]}}, "degenerate", "boxes_xywh.Mass"),
+        ({"boxes_xywh": {"Mass": [[1, 2, 3, None]]}}, "not four numbers", "boxes_xywh.Mass"),
         ({"boxes": {"Mass": [[1, 2, 3, 4]]}, "frame": None}, "no frame", "boxes.Mass"),
         ({"boxes": {"Mass": [[1, 2, 3, 4]]}, "frame": [30.5, 20]}, "two whole numbers", "boxes.Mass"),
         ({"boxes": {"Mass": [[1, 2, 3, 4]]}, "frame": [30]}, "two whole numbers", "boxes.Mass"),
@@ -271,8 +274,8 @@ def test_a_bad_line_is_named(own, line, words):
         (["image,finding,label", "images/a.png,,1"], "no finding"),
         (["image,finding,label", "images/a.png,Mass,maybe"], "not 1 or 0"),
         (["image,finding,label", "images/a.png,Mass,1", "images/a.png,Mass,0"], "contradict"),
-        (["image,finding,x0,y0,x1,y1,frame_width,frame_height", "images/a.png,Mass,1,2,,4,30,20"], "degenerate"),
-        (["image,finding,x0,y0,x1,y1,frame_width,frame_height", "images/a.png,Mass,1,2,x,4,30,20"], "degenerate"),
+        (["image,finding,x0,y0,x1,y1,frame_width,frame_height", "images/a.png,Mass,1,2,,4,30,20"], "not four numbers"),
+        (["image,finding,x0,y0,x1,y1,frame_width,frame_height", "images/a.png,Mass,1,2,x,4,30,20"], "not four numbers"),
         (["image,finding,x0,y0,x1,y1,frame_width", "images/a.png,Mass,1,2,3,4,30"], "two whole numbers"),
         (["image,finding,polygon,frame_width,frame_height", "images/a.png,Mass,1 2 3,30,20"], "polygon is degenerate"),
         (["image,case_id,view", "images/a.png,A,PA", "images/a.png,A,AP"], "differ in"),
@@ -439,3 +442,24 @@ def test_a_linked_root_is_the_same_dataset(own, tmp_path, monkeypatch):
     monkeypatch.chdir(own.root.parent)
     fingerprints = {Manifest(root).fingerprint() for root in (own.root, tmp_path / "link", Path(own.root.name))}
     assert len(fingerprints) == 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [([[0, 1], [1]], "differ in length"), ([0, 1], "wrong shape"), ([[0.5]], "wrong type"), (None, "wrong shape")],
+)
+def test_bad_rows_of_a_mask_are_named(own, rows, words):
+    own.json_lines("manifest.jsonl", [{"image": "images/a.png", "masks": {"Mass": {"rows": rows}}}])
+    (problem,) = Manifest(own.root).check()
+    assert words in str(problem)
+    assert "line 1, masks.Mass" in str(problem)
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_a_case_without_an_image_is_one_whose_picture_is_missing(own, kind):
+    own.table("manifest.csv", "case_id,finding,label", "a,Mass,1")
+    own.json_lines("manifest.jsonl", [{"case_id": "a", "labels": {"Mass": True}}])
+    (case,) = Manifest(own.root / f"manifest.{kind}", missing="keep").cases()
+    assert (case.case_id, case.labels) == ("a", {"Mass": True})
+    with pytest.raises(DatasetError, match="pictures"):
+        Manifest(own.root / f"manifest.{kind}").cases()

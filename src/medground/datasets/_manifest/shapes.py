@@ -70,12 +70,12 @@ def _region(shape: Shape, frame: Frame | None, file: Path | None) -> Region:
 
 
 def _box(shape: Shape) -> Box | Sequence[float]:
-    values = shape.value
-    if shape.kind == "box_xywh" and isinstance(values, list) and len(values) == 4 and None not in values:
-        return Box.from_xywh(*(float(v) for v in values))
-    if not isinstance(values, list) or len(values) != 4:
-        raise RegionError("a box is not four numbers", expected="four numbers", got=values)
-    return values
+    try:
+        first, second, third, fourth = (float(value) for value in shape.value)
+    except (TypeError, ValueError) as error:
+        raise RegionError("a box is not four numbers", expected="four numbers", got=shape.value) from error
+    corners = (first, second, third, fourth)
+    return Box.from_xywh(*corners) if shape.kind == "box_xywh" else corners
 
 
 def _array(rows: Any) -> NDArray[Any]:
