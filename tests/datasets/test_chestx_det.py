@@ -87,7 +87,7 @@ def test_records_of_one_image_are_united_and_told(ten):
     ten.json("test.json", [*TEN, {"file_name": "36303.png", "syms": ["Mass"], "boxes": [[1, 2, 3, 4]]}])
     dataset = ChestXDet(ten.root)
     assert dataset.cases()[1].regions["Mass"].area == 4
-    assert any("boxes are united (36303)" in line for line in dataset.report().lines())
+    assert any("boxes are united: 1 (36303)" in line for line in dataset.report().lines())
 
 
 @pytest.mark.parametrize(

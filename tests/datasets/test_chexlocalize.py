@@ -120,7 +120,7 @@ def test_one_file_of_ground_truth_alone(stanford):
     (stanford.root / "CheXlocalize/gt_annotations_test.json").unlink()
     dataset = CheXlocalize(stanford.root)
     assert len(dataset.cases()) == 4
-    assert any("serves alone (gt_annotations_test.json)" in line for line in dataset.report().lines())
+    assert any("serves alone: 1 (gt_annotations_test.json)" in line for line in dataset.report().lines())
     with pytest.raises(DatasetError) as caught:
         CheXlocalize(stanford.root, ground_truth="annotations").cases()
     assert "gt_annotations_test.json" in str(caught.value)

@@ -66,10 +66,10 @@ def test_patients_have_several_images(covid):
 def test_what_was_mended_is_told(covid):
     text = "\n".join(Covid19Rural(covid.root).report().lines())
     for words in (
-        "4 outlines labelled 'groud_glass_opacity'",
+        "outlines labelled 'groud_glass_opacity' taken as opacity: 4",
         "outlines labelled 'Consolidation'",
-        "1 outlines clipped",
-        "1 outlines dropped because they lie outside",
+        "outlines clipped at the edge of their picture: 1",
+        "outlines dropped because they lie outside their picture: 1",
         "without an outlined opacity, taken as negative",
         "without any outline, taken as unknown",
     ):
@@ -117,7 +117,7 @@ def test_an_image_without_outlines_is_unknown_and_one_without_picture_missing(co
     (covid.root / f"covid_rural_annot/jpgs/{NAMES[0]}.jpg").unlink()
     report = Covid19Rural(covid.root).report()
     assert report.missing == (NAMES[0],)
-    assert any("unknown, not negatives (new)" in line for line in report.lines())
+    assert any("unknown, not negatives: 1 (new)" in line for line in report.lines())
 
 
 @pytest.mark.parametrize(

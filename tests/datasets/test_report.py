@@ -43,7 +43,7 @@ def test_a_ledger_counts_remarks_and_raises_the_first_problem():
     for name in "aabcdef":
         ledger.remark("things mended", name)
     ledger.remark("others dropped", count=1234)
-    assert [str(r) for r in ledger.remarks] == ["7 things mended (a, b, c, ...)", "1,234 others dropped"]
+    assert [str(r) for r in ledger.remarks] == ["things mended: 7 (a, b, c, ...)", "others dropped: 1,234"]
     ledger.problem("it is wrong", "row 2", expected=1, got=(2, 3))
     ledger.problem("it is wrong too", "row 3")
     assert str(ledger.problems[0]) == "row 2: it is wrong; expected 1; got (2, 3)"
@@ -53,12 +53,15 @@ def test_a_ledger_counts_remarks_and_raises_the_first_problem():
 
 
 def test_a_report_puts_counts_beside_the_published_ones():
-    report = Report("set", 2, ("c",), {"images": 3, "rows": 1234}, {"images": 26_684}, (Remark("x", 1, ["a"]),))
+    report = Report(
+        "set", 2, ("c",), {"images": 3, "rows": 1234}, {"images": 26_684}, (Remark("x", 1, ["a"]),), "look there"
+    )
     assert report.lines() == [
-        "set: 2 cases, 1 pictures missing",
+        "set: 2 cases; pictures missing: 1",
         "  images: 3 (published: 26,684)",
         "  rows: 1,234",
-        "  1 x (a)",
+        "  x: 1 (a)",
+        "  look there",
     ]
     assert str(Problem("w", "h")) == "h: w"
     assert shorten([]) == ""

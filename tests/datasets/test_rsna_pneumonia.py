@@ -54,7 +54,7 @@ def test_counts_are_of_images_not_of_rows(rsna):
     assert report.missing == ("c",)
     text = "\n".join(report.lines())
     assert "images: 3 (published: 26,684)" in text
-    assert "pictures that no table names; they are unknown, not negatives (t)" in text
+    assert "pictures that no table names; they are unknown, not negatives: 1 (t)" in text
 
 
 def test_the_nih_patient_by_a_cross_reference(rsna, another):

@@ -42,7 +42,7 @@ def test_images_without_rows_are_unknown_and_absent_ones_are_missing(siim):
     report = dataset.report()
     assert report.missing == ("1.2.c",)
     assert report.counts == {"rows": 4, "images": 3, "positive images": 1}
-    assert any("unknown, not negatives (1.2.unlabelled)" in line for line in report.lines())
+    assert any("unknown, not negatives: 1 (1.2.unlabelled)" in line for line in report.lines())
 
 
 def test_stage_two_goes_before_stage_one(siim):

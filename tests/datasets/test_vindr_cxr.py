@@ -82,10 +82,10 @@ def test_what_was_mended_is_counted(vindr):
     assert not dataset.check()
     text = "\n".join(dataset.report().lines())
     for words in (
-        "1 boxes without area dropped",
-        "2 rows that name a finding, or none, without a box",
-        "1 boxes clipped at the edge of their picture (a)",
-        "1 boxes outside their picture dropped (b)",
+        "boxes without area dropped: 1",
+        "rows that name a finding, or none, without a box: 2",
+        "boxes clipped at the edge of their picture: 1 (a)",
+        "boxes outside their picture dropped: 1 (b)",
     ):
         assert words in text
     assert dataset.report().counts == {

@@ -46,7 +46,7 @@ class Manifest(FolderDataset):
     info: ClassVar[DatasetInfo] = DatasetInfo(
         title="a manifest of your own",
         findings=(),
-        licence="yours",
+        licence="your own",
         redistributable=False,
         citation="yours",
         obtain="Write manifest.jsonl or manifest.csv as docs/datasets.md shows.",

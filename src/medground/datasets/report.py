@@ -17,7 +17,7 @@ class Remark:
     """Something that was mended, left out or missing; it stops nothing, and nothing is left out without one.
 
     Attributes:
-        text: what happened, in words that read well behind a count.
+        text: what happened to what, in the plural.
         count: how often.
         examples: where, for the first few.
     """
@@ -28,7 +28,7 @@ class Remark:
 
     def __str__(self) -> str:
         more = ", ..." if self.count > len(self.examples) else ""
-        return f"{self.count:,} {self.text}" + (f" ({', '.join(self.examples)}{more})" if self.examples else "")
+        return f"{self.text}: {self.count:,}" + (f" ({', '.join(self.examples)}{more})" if self.examples else "")
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,7 @@ class Report:
         counts: name of a count -> value found in the tables, whatever the split and the pictures at hand.
         published: name of a count -> value that the publisher or the literature gives.
         remarks: what was mended, left out or missing, each with a count.
+        advice: where pictures were looked for and where they come from, if some are missing.
     """
 
     dataset: str
@@ -66,11 +67,13 @@ class Report:
     counts: Mapping[str, int]
     published: Mapping[str, int]
     remarks: tuple[Remark, ...]
+    advice: str | None = None
 
     def lines(self) -> list[str]:
         """Return the report in plain lines."""
-        head = [f"{self.dataset}: {self.cases:,} cases, {len(self.missing):,} pictures missing"]
-        return head + [self._count_line(n) for n in self.counts] + [f"  {remark}" for remark in self.remarks]
+        head = [f"{self.dataset}: {self.cases:,} cases; pictures missing: {len(self.missing):,}"]
+        tail = [f"  {self.advice}"] if self.advice else []
+        return head + [self._count_line(n) for n in self.counts] + [f"  {r}" for r in self.remarks] + tail
 
     def _count_line(self, name: str) -> str:
         published = f" (published: {self.published[name]:,})" if name in self.published else ""

@@ -30,7 +30,7 @@ def absent(root: Path, names: Sequence[str], below: Sequence[str], info: Dataset
         where=root,
         expected=sought,
         got=got,
-        fix=(f"did you mean root: {hint}? " if hint else "") + f"{info.obtain} Licence: {info.licence}",
+        fix=(f"did you mean root: {hint}? " if hint else "") + f"{info.obtain} Licence: {info.licence}.",
     )
 
 

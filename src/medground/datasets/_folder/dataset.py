@@ -106,6 +106,7 @@ class FolderDataset(ABC):
             reading.ledger.counts,
             self.info.published_counts,
             (*reading.ledger.remarks, *checked),
+            f"pictures were looked for in {self._sought()}. {self._origin()}" if reading.missing else None,
         )
 
     def check(self) -> Sequence[Problem]:
@@ -178,11 +179,19 @@ class FolderDataset(ABC):
             raise DatasetError(
                 f"{len(missing):,} of {wanted:,} pictures of {self.info.title} are missing",
                 where=self.root,
-                expected=", ".join([self.image_dir] if self.image_dir else self._folders()),
+                expected=self._sought(),
                 got=f"no picture for {shorten(missing)}",
-                fix=f"{self.info.obtain} Or take those that are there: missing: skip",
+                fix=f"{self._origin()} Or take those that are there: missing: skip",
             )
         ledger.remark("cases left out because their picture is missing; they are not negatives", *missing)
+
+    def _sought(self) -> str:
+        """Return the folders that pictures are looked for in."""
+        return ", ".join([self.image_dir] if self.image_dir else self._folders())
+
+    def _origin(self) -> str:
+        """Return where the dataset comes from, and under which licence."""
+        return f"{self.info.obtain} Licence: {self.info.licence}."
 
     def _find(self, *names: str, below: Sequence[str] = (".",)) -> Path:
         """Return the first of some tables that is there.
