@@ -24,6 +24,7 @@ from pydicom.tag import BaseTag
 
 from medground.errors import ImageError
 from medground.imaging import _grey
+from medground.imaging._attributes import whole
 from medground.imaging._display import Displayed, Size, checked_frame
 from medground.imaging._lossless import SYNTAXES, read_lossless
 from medground.imaging._quiet import quiet
@@ -97,11 +98,11 @@ def read_dicom(data: bytes, max_pixels: int) -> Displayed:
 
 def _checked_kind(header: Dataset) -> str:
     """Return the photometric interpretation, if it and the frames are ones to read."""
-    frames = _number(header, "NumberOfFrames", 1)
+    frames = whole(header, "NumberOfFrames", 1)
     if frames > 1:
         raise ImageError("a DICOM file holds several frames", expected="1", got=frames)
     kind = str(header.get("PhotometricInterpretation", "")).strip()
-    samples = _number(header, "SamplesPerPixel", 1)
+    samples = whole(header, "SamplesPerPixel", 1)
     grey = kind in {"MONOCHROME1", "MONOCHROME2"} and samples == 1
     if not grey and not (samples == 3 and kind in _grey.COLOURS):
         raise ImageError(
@@ -174,7 +175,7 @@ def _checked_frame(header: Dataset) -> bytes:
     elif frame.startswith(b"\xff\xd8"):  # the other JPEGs
         jpeg = jpeg_header(frame)
         checked_end(frame, jpeg)
-        if jpeg.channels != _number(header, "SamplesPerPixel", 1):
+        if jpeg.channels != whole(header, "SamplesPerPixel", 1):
             raise ImageError("a DICOM file's compressed frame has other channels than its header", got=jpeg.channels)
         size = jpeg.size
     else:  # RLE, whose frames have no size of their own
@@ -250,16 +251,4 @@ def _syntax(data: bytes) -> tuple[str, int]:
 
 
 def _size(header: Dataset) -> Size:
-    return _number(header, "Columns"), _number(header, "Rows")
-
-
-def _number(header: Dataset, keyword: str, default: int | None = None) -> int:
-    value = header.get(keyword)
-    value = default if value is None else value
-    if not isinstance(value, int):
-        raise ImageError(
-            f"a DICOM file holds no picture that can be read: its {keyword} is missing or no number",
-            expected="a whole number",
-            got=repr(value)[:40],
-        )
-    return int(value)
+    return whole(header, "Columns"), whole(header, "Rows")

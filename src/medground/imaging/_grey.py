@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from pydicom.dataset import Dataset
 
 from medground.errors import ImageError
+from medground.imaging._attributes import real, whole
 from medground.imaging._display import Displayed
 from medground.imaging._quiet import quiet
 from medground.imaging._raster import luma
@@ -39,10 +39,9 @@ class Depth:
         Raises:
             ImageError: bits that do not fit each other.
         """
-        allocated = int(header.get("BitsAllocated") or 0)
-        bits = int(header.get("BitsStored") or allocated)
-        high = header.get("HighBit")
-        high = bits - 1 if high is None else int(high)
+        allocated = whole(header, "BitsAllocated", 0)
+        bits = whole(header, "BitsStored", allocated)
+        high = whole(header, "HighBit", bits - 1)
         if not 1 <= bits <= allocated <= 32 or not bits - 1 <= high < allocated:
             raise ImageError(
                 "a DICOM file's bits do not fit each other",
@@ -113,13 +112,13 @@ def _modality(
 ) -> tuple[Callable[[Values], Values], tuple[float, float]]:
     """Return the modality transform and the range of its results over all stored values."""
     if header.get("ModalityLUTSequence"):
-        table, first, top = _table(header.ModalityLUTSequence[0], "Modality LUT")
+        table, first, top = _table(header, "ModalityLUTSequence")
         steps.append(f"modality LUT of {table.size} entries")
         return lambda numbers: _looked_up(table, first, numbers), (0.0, top)
     if "RescaleSlope" not in header and "RescaleIntercept" not in header:
         return lambda numbers: numbers, (float(depth.limits[0]), float(depth.limits[1]))
-    slope = _real(header, "RescaleSlope", 1.0)
-    intercept = _real(header, "RescaleIntercept", 0.0)
+    slope = real(header, "RescaleSlope", 1.0)
+    intercept = real(header, "RescaleIntercept", 0.0)
     if slope == 0:
         raise ImageError("a DICOM file's rescale slope is 0", where="(0028,1053)", expected="another number")
     steps.append(f"modality LUT slope {slope:g} intercept {intercept:g}")
@@ -132,13 +131,13 @@ def _interest(
 ) -> tuple[Callable[[Values], Values], tuple[float, float]]:
     """Return the transform onto 0 to 1 (to be clipped), rising with the rescaled value, and the range it maps."""
     if header.get("VOILUTSequence"):
-        table, first, top = _table(header.VOILUTSequence[0], "VOI LUT")
+        table, first, top = _table(header, "VOILUTSequence")
         steps.append(f"VOI LUT of {table.size} entries")
         return lambda values: _looked_up(table, first, values) / top, (0.0, top)
     low, high = full
     function = str(header.get("VOILUTFunction") or "LINEAR").strip().upper()
     if header.get("WindowCenter") is not None and header.get("WindowWidth") is not None:
-        centre, width = _real(header, "WindowCenter", 0.0), _real(header, "WindowWidth", 0.0)
+        centre, width = real(header, "WindowCenter", 0.0), real(header, "WindowWidth", 0.0)
         if function not in {"LINEAR", "LINEAR_EXACT", "SIGMOID"}:
             raise ImageError("a DICOM file's VOI LUT function is unknown", where="(0028,1056)", got=function[:20])
         if width >= 1 or (width > 0 and function != "LINEAR"):
@@ -165,7 +164,7 @@ def _window(function: str, centre: float, width: float) -> tuple[Callable[[Value
     return lambda values: (values - centre) / width + 0.5, (low, high)
 
 
-def _table(item: Dataset, name: str) -> tuple[Values, int, float]:
+def _table(header: Dataset, keyword: str) -> tuple[Values, int, float]:
     """Return a LUT's entries, the value that the first one stands for, and the largest entry possible.
 
     Raises:
@@ -173,6 +172,7 @@ def _table(item: Dataset, name: str) -> tuple[Values, int, float]:
     """
     try:
         with quiet():
+            item = header[keyword][0]
             entries, first, bits = (int(number) for number in item.LUTDescriptor)
             data = item.LUTData
         entries = (
@@ -186,23 +186,10 @@ def _table(item: Dataset, name: str) -> tuple[Values, int, float]:
         if table.size != entries or not 1 <= bits <= 16 or table.dtype.kind not in "iu":
             raise ValueError(f"{table.size} entries of {bits} bit, expected {entries}")
     except Exception as error:  # whatever pydicom raises for a malformed item
-        raise ImageError(f"a DICOM file's {name} is malformed", got=f"{type(error).__name__}: {error}") from error
+        raise ImageError(f"a DICOM file's {keyword} is malformed", got=f"{type(error).__name__}: {error}") from error
     return table.astype(np.float64), first, float((1 << bits) - 1)
 
 
 def _looked_up(table: Values, first: int, numbers: Values) -> Values:
     """Return entries of a LUT; values below its first take the first, above its last the last."""
     return table[np.clip(np.rint(numbers - first), 0, table.size - 1).astype(np.int64)]
-
-
-def _real(header: Dataset, keyword: str, default: float) -> float:
-    """Return the first value of an attribute as a finite number."""
-    value = header.get(keyword)
-    value = default if value is None else value
-    try:
-        number = float(value if isinstance(value, int | float) else value[0])
-    except (TypeError, ValueError, IndexError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise ImageError(f"a DICOM file's {keyword} is no number", got=str(value)[:40])
-    return number
