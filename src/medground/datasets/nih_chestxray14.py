@@ -57,7 +57,7 @@ class NihChestXray14(PublishedDataset):
         further=("Consolidation", "Edema", "Emphysema", "Fibrosis", "Hernia", "Pleural Thickening"),
         aliases={"Infiltrate": "Infiltration"},
         prompts={"Effusion": "pleural effusion", "Mass": "lung mass", "Nodule": "lung nodule"},
-        licence="no restriction on use; attribution, the link below and the citation are asked for",
+        licence="no restriction on use; attribution, the link and the citation are asked for",
         redistributable=True,
         citation=(
             "Wang X, Peng Y, Lu L, Lu Z, Bagheri M, Summers RM. ChestX-ray8: Hospital-scale Chest X-ray Database and "
