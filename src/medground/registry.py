@@ -117,7 +117,7 @@ def _named_class(module: Any, name: str) -> type[Any]:
 def parameters(cls: type[Any]) -> list[Parameter]:
     """Return the keywords of a component's constructor, in order."""
     signature = inspect.signature(cls.__init__)
-    meanings = _documented(cls)
+    meanings = {name: text for base in reversed(cls.__mro__) for name, text in _documented(base).items()}
     return [
         Parameter(
             p.name,
@@ -138,7 +138,7 @@ def _type_name(annotation: Any) -> str:
 
 def _documented(cls: type[Any]) -> dict[str, str]:
     """Return parameter -> its sentence in the ``Args:`` of a Google-style docstring."""
-    section = re.search(r"^Args:\n((?: {4}.*\n?|\n)*)", (inspect.getdoc(cls) or "") + "\n", re.MULTILINE)
+    section = re.search(r"^Args:\n((?: {4}.*\n?|\n)*)", inspect.cleandoc(cls.__doc__ or "") + "\n", re.MULTILINE)
     entries = re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", section[1] if section else "", re.MULTILINE)
     return {name: re.sub(r"\s+", " ", text).replace("``", "") for name, text in entries}
 

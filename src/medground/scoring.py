@@ -217,10 +217,7 @@ def score_run(folder: Path, protocol: Protocol) -> Score:
         for model, spec in zip(session.models, session.run.models, strict=True)
         for label, dataset in datasets.items()
     }
-    cards = {m.label: m.card for m in session.models}
-    findings = {label: tuple(dataset.findings) for label, dataset in datasets.items()}
-    options = Options(protocol, session.run.seed, benchmark.replicates, benchmark.level, benchmark.size_edges)
-    summary = summarise(rows, cards, findings, options)
+    summary = benchmark.summarise(rows, protocol)
     target = folder / "scores" / "".join(c if c.isalnum() else "-" for c in protocol.name).strip("-")
     (target / "tables").mkdir(parents=True, exist_ok=True)
     write_atomic(target / "summary.json", to_json(summary.data))

@@ -47,6 +47,9 @@ def run_file(file: Path, overrides: Sequence[str] = (), out: Path = Path("runs")
 
 def run_session(session: Session, folder: Path, *, fresh: bool = False, progress: Progress | None = None) -> RunReport:
     """Carry out an assembled run in a folder."""
+    progress = progress or Progress()
+    for note in session.benchmark.notes():
+        progress.say(note)
     return execute(
         session.benchmark,
         folder,

@@ -142,6 +142,9 @@ class Benchmark(Protocol):
     def bind(self, setting: Setting) -> None:
         """Take the models and datasets of this run; called once, before anything else."""
 
+    def notes(self) -> Sequence[str]:
+        """What a reader of the run must know beforehand, said when it starts and kept in its manifest."""
+
     def tasks(self) -> Sequence[Task]:
         """The grid of work, in a stable order."""
 

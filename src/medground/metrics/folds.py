@@ -21,7 +21,7 @@ def patient_folds(patients: Sequence[str], folds: int = 2, seed: int = 0) -> NDA
         seed: another seed gives another split.
 
     >>> patient_folds(["a", "b", "a", "c"]).tolist()
-    [1, 0, 1, 0]
+    [0, 0, 0, 1]
     """
     unique = sorted(set(patients), key=lambda p: hashlib.sha256(f"{seed}:{p}".encode()).digest())
     fold = {patient: i % folds for i, patient in enumerate(unique)}

@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 import polars as pl
 
 from medground.benchmarks.base import Entry, Setting, Summary
-from medground.benchmarks.xbench.protocol import resolve_protocol
+from medground.benchmarks.xbench.protocol import Protocol, resolve_protocol
 from medground.benchmarks.xbench.rows import KeepMaps
 from medground.benchmarks.xbench.tasks import GroundingTask
 from medground.datasets.base import Dataset
+from medground.datasets.overlap import shared_sources
 from medground.errors import ConfigError, ModelError
 from medground.models.base import Grounder
 
@@ -76,18 +77,46 @@ class XBench:
     def _datasets(self) -> dict[str, Dataset]:
         return {entry.label: entry.build() for entry in self._setting.datasets}
 
-    def summarise(self, rows: Mapping[tuple[str, ...], pl.DataFrame]) -> Summary:
-        """See :func:`medground.benchmarks.xbench.summarise.summarise`."""
+    def summarise(self, rows: Mapping[tuple[str, ...], pl.DataFrame], protocol: Protocol | None = None) -> Summary:
+        """Summarise rows; see :func:`medground.benchmarks.xbench.summarise.summarise`.
+
+        Args:
+            rows: (model, dataset) -> rows.
+            protocol: the one under which they were counted, where it is not the run's.
+        """
         from medground.benchmarks.xbench.summarise import Options, summarise
 
         cards = {m.label: m.card for m in self._setting.models}
         findings = {label: tuple(dataset.findings) for label, dataset in self._datasets.items()}
-        options = Options(self.protocol, self._setting.seed, self.replicates, self.level, self.size_edges)
-        return summarise(rows, cards, findings, options)
+        counted = protocol or self.protocol
+        options = Options(counted, self._setting.seed, self.replicates, self.level, self.size_edges)
+        summary = summarise(rows, cards, findings, options)
+        return Summary({**summary.data, "notes": self.notes()}, summary.tables)
 
     def manifest(self) -> Mapping[str, Any]:
-        """Protocol in full and in words."""
-        return {"protocol": self.protocol.model_dump(mode="json"), "protocol_in_words": self.protocol.in_words()}
+        """Protocol in full and in words, what reading the datasets gave, and which of them share pictures."""
+        return {
+            "protocol": self.protocol.model_dump(mode="json"),
+            "protocol_in_words": self.protocol.in_words(),
+            "datasets": {label: _reading(dataset) for label, dataset in self._datasets.items()},
+            "notes": self.notes(),
+        }
+
+    def notes(self) -> list[str]:
+        """Return what must be known beforehand: what reading mended or left out, and datasets that share pictures."""
+        reports = {label: d.report() for label, d in self._datasets.items() if hasattr(d, "report")}
+        remarks = [f"{label}: {remark}" for label, report in reports.items() for remark in report.remarks]
+        return [*remarks, *(str(shared) for shared in shared_sources(list(self._datasets.values())))]
+
+
+def _reading(dataset: Dataset) -> dict[str, Any]:
+    report = getattr(dataset, "report", None)
+    return {
+        "name": dataset.name,
+        "fingerprint": dataset.fingerprint(),
+        "cases": len(dataset.cases()),
+        "report": report().lines() if report else [],
+    }
 
 
 _DATASETS_EXAMPLE = "benchmark: {name: xbench, datasets: [{name: nih_chestxray14, root: /data/nih}]}"

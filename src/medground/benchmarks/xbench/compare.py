@@ -57,13 +57,10 @@ def compare_rows(
     """
     records: list[dict[str, Any]] = []
     for metric, entries in _differences(first, second, findings, protocol, how):
-        by_class = [entry["p"] for entry in entries if entry["group"]]
-        defined = [p for p in by_class if p is not None]
-        corrected = iter(holm(defined) if defined else [])
-        for entry in entries:
-            if entry["group"] and entry["p"] is not None:
-                entry["p_holm"] = float(next(corrected))
-            records.append({"metric": metric, **entry})
+        classes = [entry for entry in entries if entry["group"]]
+        for entry, p in zip(classes, holm([entry["p"] for entry in classes]), strict=True):
+            entry["p_holm"] = p
+        records += [{"metric": metric, **entry} for entry in entries]
     return records
 
 

@@ -62,7 +62,7 @@ def rows_from_maps(
         seen: patients that the model was trained on.
     """
     known = list(cases)
-    measurer = Measurer(findings, protocol, PriorHits.of(known, findings, protocol, seed), seen, keep_maps="none")
+    measurer = Measurer(findings, protocol, PriorHits(known, findings, protocol, seed), seen, keep_maps="none")
     rows: list[Mapping[str, Any]] = []
     for case in known:
         if failed and case.case_id in failed:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -71,21 +73,24 @@ class Inferred:
 class PriorHits:
     """Where the class prior of each finding peaks on a protocol's grid; shared by all models on a dataset."""
 
-    def __init__(self, prior: ClassPrior, protocol: Protocol) -> None:
-        self._prior = prior
+    def __init__(self, cases: Sequence[Case], findings: Sequence[str], protocol: Protocol, seed: int) -> None:
+        self._fit = cases, findings, seed
         self._protocol = protocol
         self._peaks: dict[tuple[int, str, Size], NDArray[np.intp]] = {}
+        self._lock = threading.Lock()
 
-    @classmethod
-    def of(cls, cases: Sequence[Case], findings: Sequence[str], protocol: Protocol, seed: int) -> PriorHits:
-        """Fit the class prior to a dataset."""
+    @cached_property
+    def _fitted(self) -> ClassPrior:
+        cases, findings, seed = self._fit
         prior = ClassPrior(seed)
         prior.fit(cases, findings)
-        return cls(prior, protocol)
+        return prior
 
     def hits(self, case_id: str, finding: str, target: Target) -> dict[str, Any]:
         """Return the pointing columns of the class prior for one target; empty where it has no map."""
-        prior = self._prior.map_for(case_id, finding)
+        # Fitted when it is first needed: it makes every region, which can mean a look at every picture's header.
+        with self._lock:
+            prior = self._fitted.map_for(case_id, finding)
         if prior is None:
             return {}
         # Maps are shared by every case of a fold, so their identity is the key.

@@ -121,7 +121,7 @@ class GroundingTask:
         cases = [item.payload for item in self._items]
         if isinstance(model, Fitted):
             model.fit(cases, self._dataset.findings)
-        prior = PriorHits.of(cases, self._dataset.findings, self._protocol, self._seed)
+        prior = PriorHits(cases, self._dataset.findings, self._protocol, self._seed)
         seen = seen_patients(model, self._dataset.name)
         measurer = Measurer(self._dataset.findings, self._protocol, prior, seen, self._keep_maps)
         return GroundingStages(model, measurer)
