@@ -120,7 +120,7 @@ def test_a_damaged_file_shows_no_patient(dicom, tmp_path):
     whole = dicom(STORED).read_bytes()
     assert b"Secret^Person" in whole
     path = tmp_path / "y.dcm"
-    for place in range(132, len(whole) - STORED.nbytes):
+    for place in range(132, len(whole) - STORED.nbytes, 2):
         changed = bytearray(whole)
         changed[place] ^= 0xFF
         path.write_bytes(changed)
@@ -134,13 +134,13 @@ def test_every_truncation_is_an_error(dicom, tmp_path):
     path = tmp_path / "y.dcm"
     for syntax in ("1.2.840.10008.1.2.1", "1.2.840.10008.1.2.1.99", "1.2.840.10008.1.2", "1.2.840.10008.1.2.2"):
         whole = dicom(STORED, syntax=syntax).read_bytes()
-        for length in range(0, len(whole) - 1, 3):
+        for length in range(0, len(whole) - 1, 7):
             path.write_bytes(whole[:length])
             with pytest.raises(ImageError):
                 read_radiograph(path)
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     syntax=st.sampled_from(["1.2.840.10008.1.2.1", "1.2.840.10008.1.2", "1.2.840.10008.1.2.2"]),
     damage=st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), min_size=1, max_size=6),
@@ -157,7 +157,7 @@ def test_any_damage_is_an_image_error_or_a_picture(dicom, syntax, damage):
         assert result is not None or error.where
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     name=st.sampled_from(["MR_small_RLE.dcm", "MR_small_jp2klossless.dcm", "SC_rgb_small_odd_jpeg.dcm"]),
     damage=st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), min_size=1, max_size=4),

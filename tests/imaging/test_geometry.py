@@ -156,7 +156,7 @@ def falls_on(k, out, inside, axis, geometry, inverse):
     return place if 0 <= place < inside else None
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(geometries(), st.integers(0, 2**32 - 1))
 def test_masks_take_the_pixel_under_their_centre(geometry, seed):
     rng = np.random.default_rng(seed)
@@ -183,6 +183,7 @@ def test_masks_of_another_size_are_refused():
         geometry.mask_to_source(np.zeros((6, 4), bool))
 
 
+@settings(max_examples=40)
 @given(geometries(), sizes)
 def test_covered_pixels_have_their_centre_in_the_input(geometry, size):
     covered = geometry.covered(size)

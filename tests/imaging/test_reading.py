@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from medground.errors import ImageError
-from medground.imaging import reading
+from medground.imaging import _files
 from medground.imaging.reading import Radiograph, image_size, read_radiograph
 
 STARRED = Path(__file__).parents[1] / "golden" / "metrics" / "starred"
@@ -98,7 +98,7 @@ def test_files_that_cannot_be_read(read, tmp_path, monkeypatch):
     with pytest.raises(ImageError, match="no file"):
         read(pipe)
     Image.new("L", (5, 4)).save(tmp_path / "x.png")
-    monkeypatch.setattr(reading, "_MAX_BYTES", 20)
+    monkeypatch.setattr(_files, "MAX_BYTES", 20)
     with pytest.raises(ImageError, match="too large"):
         read_radiograph(tmp_path / "x.png")
 

@@ -14,6 +14,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from medground.errors import ImageError
+from medground.imaging._display import checked_frame
+from medground.imaging._files import MAX_PIXELS
 from medground.imaging._raster import jpeg_header
 
 SYNTAXES = frozenset({"1.2.840.10008.1.2.4.57", "1.2.840.10008.1.2.4.70"})
@@ -36,13 +38,11 @@ class _Scan(NamedTuple):
 def read_lossless(stream: bytes) -> NDArray[np.uint16]:
     """Return the samples of a lossless JPEG, ``(h, w)`` or ``(h, w, channels)``.
 
-    The caller has checked the size against its own header.
-
     Raises:
         ImageError: damaged, truncated, or of another kind.
     """
     header = jpeg_header(stream)
-    (width, height), channels = header.size, header.channels
+    (width, height), channels = checked_frame(header.size, MAX_PIXELS), header.channels
     if not 2 <= header.depth <= 16:
         raise ImageError("a lossless JPEG's depth is not read", expected="2 to 16 bit", got=f"{header.depth} bit")
     try:

@@ -60,8 +60,24 @@ def read_png(data: bytes, max_pixels: int) -> Displayed:
         steps.append("colour to luma (ITU-R 601)")
     top = 255 if png.colour == 3 else (1 << png.depth) - 1
     grey = _colour_16(png) if png.depth == 16 and png.colour else _plain(png)
-    white = 65535 if png.depth == 16 else 255  # Pillow stretches depths below 8 to 8
-    return Displayed(_scaled(grey, white), (0.0, float(top)), tuple(steps))
+    return Displayed(_scaled(grey, _white(png)), (0.0, float(top)), tuple(steps))
+
+
+def grey_values(data: bytes, max_pixels: int) -> tuple[NDArray[Any], int]:
+    """Return a grey PNG's whole values, and the one that stands for white.
+
+    Raises:
+        ImageError: not grey, damaged, truncated, animated or too large.
+    """
+    png = _chunks(data)
+    checked_frame(png.size, max_pixels)
+    if png.colour != 0:
+        raise ImageError("a PNG is not grey", expected="grey without alpha", got=_COLOUR[png.colour])
+    return _plain(png), _white(png)
+
+
+def _white(png: _Png) -> int:
+    return 65535 if png.depth == 16 else 255  # Pillow stretches depths below 8 to 8
 
 
 def _scaled(grey: NDArray[Any], white: int) -> NDArray[np.float32]:

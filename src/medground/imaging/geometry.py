@@ -145,7 +145,7 @@ class Geometry:
     def is_squash(self) -> bool:
         """Whether the picture fills the input frame exactly."""
         filled = Geometry.squash(self.source, self.input)
-        return self.offset == (0, 0) and all(
+        return self.offset == (0.0, 0.0) and all(
             math.isclose(scale, fitting, rel_tol=1e-12) for scale, fitting in zip(self.scale, filled.scale, strict=True)
         )
 

@@ -6,7 +6,6 @@ states, never by the picture's own maximum, so that two pictures of a study stay
 
 from __future__ import annotations
 
-import stat
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,12 +15,9 @@ from numpy.typing import NDArray
 from medground.errors import ImageError
 from medground.imaging import _raster
 from medground.imaging._display import Displayed, Size
+from medground.imaging._files import MAX_PIXELS, contents, named
 
-MAX_PIXELS = 80_000_000
-"""Pictures of more pixels are refused before they are decoded; the largest radiographs have about 25 million."""
-
-_MAX_BYTES = 1 << 30
-_HEAD = 1 << 16
+_HEAD = 1 << 16  # bytes in which most headers lie
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,11 +70,11 @@ def read_radiograph(
         ImageError: the file cannot be decoded; the message says why and never shows a patient's data.
     """
     file = Path(path)
-    data = _contents(file)
+    data = contents(file)
     try:
         shown = _decoded(data, max_pixels)
     except ImageError as error:
-        raise _named(error, file) from error.__cause__
+        raise named(error, file) from error.__cause__
     shown.pixels.flags.writeable = False
     return Radiograph(shown.pixels, case_id, patient_id, file.name, shown.value_range, shown.steps)
 
@@ -92,11 +88,11 @@ def image_size(path: str | Path) -> Size:
     file = Path(path)
     try:
         try:
-            return _header_size(_contents(file, _HEAD))
+            return _header_size(contents(file, _HEAD))
         except ImageError:  # the header may be longer than the first bytes
-            return _header_size(_contents(file))
+            return _header_size(contents(file))
     except ImageError as error:
-        raise _named(error, file) from error.__cause__
+        raise named(error, file) from error.__cause__
 
 
 def _decoded(data: bytes, max_pixels: int) -> Displayed:
@@ -128,25 +124,3 @@ def _must_be_dicom(data: bytes) -> None:
             expected="PNG, JPEG, or DICOM with its mark DICM at byte 128",
             got=f"first bytes {data[:8].hex(' ')}" if data else "0 bytes",
         )
-
-
-def _contents(file: Path, most: int | None = None) -> bytes:
-    """Return a file's bytes, or its first ones."""
-    try:
-        about = file.stat()
-        if not stat.S_ISREG(about.st_mode):  # opening a pipe would wait for ever
-            raise ImageError("a path is no file", where=str(file), expected="a PNG, JPEG or DICOM file")
-        if most is None and about.st_size > _MAX_BYTES:
-            raise ImageError(
-                "a file is too large", where=file.name, expected=f"at most {_MAX_BYTES} bytes", got=about.st_size
-            )
-        with file.open("rb") as stream:
-            return stream.read(about.st_size if most is None else most)
-    except (OSError, ValueError) as error:  # ValueError: a name with a null byte
-        raise ImageError("a file cannot be read", where=str(file), got=str(error)) from error
-
-
-def _named(error: ImageError, file: Path) -> ImageError:
-    """Return the error with the file's name in it."""
-    where = file.name if error.where is None else f"{file.name}, {error.where}"
-    return ImageError(error.what, where=where, expected=error.expected, got=error.got, fix=error.fix)
