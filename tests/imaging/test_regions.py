@@ -122,6 +122,8 @@ def test_numbers_of_any_kind_give_one_fingerprint():
     ours = Region.from_boxes((9, 9), [(1, 1, 3, 3)])
     theirs = Region.from_boxes(np.array([9, 9]), np.array([[1.0, 1.0, 3.0, 3.0]]))
     assert ours.fingerprint() == theirs.fingerprint()
+    assert Region((9, 9), (Box(1, 1, 3, 3),)).fingerprint() == ours.fingerprint()
+    assert Region((9, 9), (Box(*np.array([1, 1, 3, 3])),)).fingerprint() == ours.fingerprint()
 
 
 def test_starred_box_axes():

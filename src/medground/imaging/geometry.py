@@ -298,7 +298,9 @@ def resize_pixels(pixels: NDArray[np.float32], size: Size, rule: PixelRule = "bi
 def apply(
     geometry: Geometry, pixels: NDArray[np.float32], rule: PixelRule = "bilinear", fill: float = 0.0
 ) -> NDArray[np.float32]:
-    """Return what the model sees of a picture: resized, then cropped and padded with ``fill``.
+    """Return what the model sees of a picture: resized once, then cropped and padded with ``fill``.
+
+    A composition that pads or crops before it resizes can have an offset of fractions; apply its parts in turn.
 
     Raises:
         ImageError: the pixels do not have the geometry's source size, or its offset is not whole.

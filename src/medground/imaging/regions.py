@@ -262,12 +262,12 @@ class Region:
 
     def fingerprint(self) -> str:
         """Return a short hash of frame, boxes, polygons and masks, the same on every machine."""
-        parts = (
-            self.frame,
-            [(box.corners, box.published) for box in self.boxes],
-            self.polygons,
-            self.masks,
-        )
+        # Numbers of any type that are equal are written alike.
+        boxes = [
+            (tuple(map(float, box.corners)), tuple(map(float, box.published)) if box.published else None)
+            for box in self.boxes
+        ]
+        parts = (self.frame, boxes, self.polygons, self.masks)
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
