@@ -207,3 +207,29 @@ class TestAllForeground:
         assert macro == pytest.approx((expected["macro"][f"dice_{grid}"], expected["macro"][f"iou_{grid}"]), abs=2e-6)
         np.testing.assert_array_equal(pairs.at_searched("dice"), dice)
         assert not pairs.curves["dice"][:, 1:].any()
+
+    @pytest.mark.data
+    @pytest.mark.parametrize(("key", "folder"), [("rsna", "rsna"), ("chestx_det_test", "chestx-det")])
+    def test_whole_number_boxes(self, data_root: Path, golden: Path, key: str, folder: str) -> None:
+        from medground.datasets.chestx_det import ChestXDet
+        from medground.datasets.rsna_pneumonia import RsnaPneumonia
+
+        expected = json.loads((golden / "metrics" / "all_foreground" / "expected.json").read_text())[key]
+        root = data_root / folder
+        # The floor needs boxes, not pictures; most pictures of these samples are absent.
+        dataset = (
+            RsnaPneumonia(root, missing="keep")
+            if key == "rsna"
+            else ChestXDet(root, split="test", variant="chestx_det", shapes="boxes", missing="keep")
+        )
+        findings = list(expected["per_class"])
+        rows = rows_from_maps(dataset.cases(), findings, lambda *_: Found(np.ones((1, 1))), PROTOCOLS["xbench"])
+        pairs = Pairs.of(rows, PROTOCOLS["xbench"])
+        assert len(pairs) == expected["n"]
+        dice, iou = pairs.floor
+        for name, want in expected["per_class"].items():
+            mask = pairs.finding == name
+            got = 100 * dice[mask].mean(), 100 * iou[mask].mean()
+            assert mask.sum() == want["n"]
+            assert got == pytest.approx((want["dice_224"], want["iou_224"]), abs=2e-6)
+        assert 100 * dice.mean() == pytest.approx(expected["pooled"]["dice_224"], abs=2e-6)
