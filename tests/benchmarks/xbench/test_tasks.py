@@ -1,0 +1,135 @@
+"""A task: what it asks of a model, what it refuses, and that its fingerprint holds what changes an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from medground.benchmarks.base import Entry, Setting, evaluate
+from medground.benchmarks.xbench import XBench
+from medground.benchmarks.xbench.rows import SCHEMA
+from medground.benchmarks.xbench.tasks import check_prediction, seen_patients
+from medground.datasets.manifest import Manifest
+from medground.errors import DataError, ModelError
+from medground.imaging.geometry import Geometry
+from medground.models.base import ModelInfo, Prediction
+
+
+class Fake:
+    """Points at the centre, and counts what it was asked."""
+
+    name: ClassVar[str] = "fake"
+    info: ClassVar[ModelInfo] = ModelInfo("Fake")
+
+    def __init__(self, mark: str = "a", patients: frozenset[str] = frozenset()) -> None:
+        self.mark, self.patients = mark, patients
+        self.calls: list[tuple[list[str], list[str]]] = []
+
+    def predict(self, images: Sequence[Any], findings: Sequence[str]) -> Prediction:
+        self.calls.append(([i.case_id for i in images], list(findings)))
+        shape = (len(images), len(findings))
+        maps = np.zeros((*shape, 3, 3), dtype=np.float32)
+        maps[..., 1, 1] = 1
+        return Prediction(np.zeros(shape), np.full(shape, 0.5), maps, [Geometry.identity(i.size) for i in images])
+
+    def fingerprint(self) -> str:
+        return self.mark
+
+    def seen_patients(self, dataset: str) -> frozenset[str]:
+        return self.patients
+
+
+def bench(root: Path, model: Fake, *, seed: int = 0, **options: Any) -> XBench:
+    benchmark = XBench(**options)
+    models = [Entry("m", "fake", model.info, lambda: model)]
+    benchmark.bind(Setting(models, [Entry("d", "manifest", Manifest.info, lambda: Manifest(root))], seed, batch_size=5))
+    return benchmark
+
+
+def test_the_model_is_asked_in_batches_with_the_ordered_findings(tiny_manifest: Path) -> None:
+    model = Fake()
+    (task,) = bench(tiny_manifest, model).tasks()
+    measured = evaluate(task.open(), task.items(), task.batch_size)
+    assert [len(images) for images, _ in model.calls] == [5, 5, 2]
+    assert {tuple(findings) for _, findings in model.calls} == {("Mass", "Nodule")}
+    rows = [row for m in measured for row in m.rows]
+    assert len(rows) == 24
+    assert {tuple(row) for row in rows} == {tuple(SCHEMA.names())}
+    assert sum(row["localised"] for row in rows) == 12
+
+
+def test_the_fingerprint_holds_model_protocol_seed_and_training_patients(tiny_manifest: Path) -> None:
+    tasks = [
+        bench(tiny_manifest, Fake()),
+        bench(tiny_manifest, Fake("b")),
+        bench(tiny_manifest, Fake(), protocol="medklip"),
+        bench(tiny_manifest, Fake(), seed=1),
+        bench(tiny_manifest, Fake(patients=frozenset({"p1"}))),
+        bench(tiny_manifest, Fake(), keep_maps="all"),
+    ]
+    assert len({b.tasks()[0].fingerprint() for b in tasks}) == len(tasks)
+    assert tasks[0].tasks()[0].fingerprint() == bench(tiny_manifest, Fake()).tasks()[0].fingerprint()
+
+
+@pytest.mark.parametrize(("keep", "expected"), [("regions", 12), ("all", 24), ("none", 0)])
+def test_maps_are_kept_as_asked(tiny_manifest: Path, keep: str, expected: int) -> None:
+    (task,) = bench(tiny_manifest, Fake(), keep_maps=keep).tasks()
+    measured = evaluate(task.open(), task.items(), 5)
+    assert sum(len(m.arrays) for m in measured) == expected
+    assert {a.shape for m in measured for a in m.arrays.values()} <= {(3, 3)}
+
+
+def test_training_patients_are_marked(tiny_manifest: Path) -> None:
+    (task,) = bench(tiny_manifest, Fake(patients=frozenset({"p0", "p4"}))).tasks()
+    rows = [row for m in evaluate(task.open(), task.items(), 5) for row in m.rows]
+    assert {row["patient_id"] for row in rows if row["seen"]} == {"p0", "p4"}
+    assert seen_patients(object(), "d") == frozenset()
+
+
+def test_an_unreadable_case_fails_with_rows_that_invent_nothing(tiny_manifest: Path) -> None:
+    (task,) = bench(tiny_manifest, Fake()).tasks()
+    stages, item = task.open(), task.items()[0]
+    broken = replace(item, payload=replace(item.payload, image=tiny_manifest / "gone.png"))
+    with pytest.raises(DataError):
+        stages.load(broken)
+    rows = stages.failed(broken, "it is gone").rows
+    assert {(row["state"], row["reason"], row["score"], row["ties"]) for row in rows} == {
+        ("failed", "it is gone", None, None)
+    }
+
+
+def prediction(**changes: Any) -> Prediction:
+    maps = np.zeros((2, 3, 4, 4), dtype=np.float32)
+    good = Prediction(np.zeros((2, 3)), np.zeros((2, 3)), maps, [Geometry.identity((4, 4))] * 2)
+    return replace(good, **changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"scores": np.zeros((3, 2))}, "scores have a wrong shape"),
+        ({"probabilities": np.zeros(6)}, "probabilities have a wrong shape"),
+        ({"probabilities": np.full((2, 3), 1.2)}, "leave"),
+        ({"probabilities": np.full((2, 3), -0.1)}, "leave"),
+        ({"geometry": []}, "one an image"),
+        ({"saliency": np.zeros((2, 4, 4), np.float32)}, "saliency has a wrong shape"),
+        ({"saliency": np.zeros((2, 2, 4, 4), np.float32)}, "saliency has a wrong shape"),
+    ],
+)
+def test_a_prediction_of_another_shape_is_refused(changes: dict[str, Any], message: str) -> None:
+    check_prediction(prediction(), 2, 3, "fake")
+    with pytest.raises(ModelError, match=message):
+        check_prediction(prediction(**changes), 2, 3, "fake")
+
+
+def test_what_cannot_point_is_refused(tiny_manifest: Path) -> None:
+    benchmark = XBench()
+    models = [Entry("m", "object", None, object)]
+    benchmark.bind(Setting(models, [Entry("d", "manifest", Manifest.info, lambda: Manifest(tiny_manifest))]))
+    with pytest.raises(ModelError, match="cannot say where"):
+        benchmark.tasks()[0].fingerprint()
