@@ -8,7 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
 from PIL import Image
+
+# The first call of a kernel compiles it, which no deadline of an example can foresee.
+settings.register_profile("medground", deadline=None)
+settings.load_profile("medground")
 
 GOLDEN = Path(__file__).parent / "golden"
 

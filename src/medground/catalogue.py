@@ -23,9 +23,8 @@ CORE = (
     *("safetensors", "transformers", "jinja2", "plotly"),
 )
 DECODERS = {
-    "JPEG 2000": ("openjpeg", "pylibjpeg-openjpeg"),
+    "JPEG 2000": ("openjpeg", "pylibjpeg pylibjpeg-openjpeg"),
     "JPEG-LS": ("jpeg_ls", "pyjpegls"),
-    "JPEG lossless and others": ("gdcm", "python-gdcm"),
 }
 
 

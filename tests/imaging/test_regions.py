@@ -381,3 +381,9 @@ def test_any_numbers_make_a_region_or_a_region_error(frame, boxes):
     except RegionError:
         return
     assert region.frame == tuple(frame)
+
+
+@given(st.tuples(*[st.floats(0, 19.5)] * 2), st.tuples(*[st.floats(0.1, 12)] * 2))
+def test_the_area_of_one_box_is_counted_without_drawing_it(corner, sides):
+    region = Region.from_boxes((20, 20), [Box.from_xywh(*corner, *sides)], clip=True)
+    assert region.area == np.count_nonzero(region.mask())

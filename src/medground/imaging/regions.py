@@ -215,6 +215,9 @@ class Region:
         """Pixels of the region on its own frame, boxes by ``size_cut``."""
         if len(self.masks) == 1 and not self.boxes and not self.polygons:
             return rle.area(self.masks[0])
+        if len(self.boxes) == 1 and not self.masks and not self.polygons:
+            x0, y0, x1, y1 = self.boxes[0].pixels()
+            return max(0, min(x1, self.frame[0]) - x0) * max(0, min(y1, self.frame[1]) - y0)
         return int(np.count_nonzero(self.mask()))
 
     @property

@@ -63,8 +63,7 @@ def make_target(region: Region, protocol: Protocol) -> Target:
     wide = mask
     if protocol.margin:
         wide = region.widened(protocol.margin).mask_at(size, rule=protocol.box_rule, resize=protocol.mask_resize)
-    area = mask.sum() if size == region.frame else region.mask(rule=protocol.box_rule).sum()
-    return Target(size, mask, wide, float(area) / (region.frame[0] * region.frame[1]))
+    return Target(size, mask, wide, region.area / (region.frame[0] * region.frame[1]))
 
 
 def on_grid(
