@@ -39,6 +39,29 @@ class Images(StrEnum):
     no = "no"
 
 
+class Variant(StrEnum):
+    """Which world of GridVQA-X."""
+
+    pure = "pure"
+    spurious = "spurious"
+
+
+class Preset(StrEnum):
+    """Named plans of GridVQA-X."""
+
+    paper = "paper"
+    both_densities = "both-densities"
+    six = "six"
+    eight = "eight"
+
+
+class Confusers(StrEnum):
+    """How confusers are placed."""
+
+    strict = "strict"
+    released = "released"
+
+
 @app.command()
 def run(
     file: RunFileArg,
@@ -166,6 +189,26 @@ def build_phantom(
     typer.echo(build(out, cases=cases, size=size, seed=seed, workers=workers))
 
 
+@build_app.command("gridvqa_x")
+def build_gridvqa_x(
+    out: Annotated[Path, typer.Argument(metavar="FOLDER")],
+    preset: Annotated[Preset, typer.Option("--preset")] = Preset.paper,
+    variant: Annotated[Variant, typer.Option("--variant")] = Variant.pure,
+    per_bucket: Annotated[int | None, typer.Option("--per-bucket", min=1, help="scenes of each kind")] = None,
+    confusers: Annotated[
+        Confusers, typer.Option("--confusers", help="as the proof asks, or as released")
+    ] = Confusers.strict,
+    seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
+    workers: Annotated[int, typer.Option("--workers", min=1)] = 1,
+) -> None:
+    """Draw scenes and questions with causal ground truth, for images and words."""
+    from medground.benchmarks.gridvqa_x.build import PRESETS, Plan, build
+
+    asked = {"variant": variant.value, "confusers": confusers.value, "seed": seed}
+    asked |= {} if per_bucket is None else {"per_bucket": per_bucket}
+    typer.echo(build(out, Plan(**(PRESETS[preset.value] | asked)), workers=workers))
+
+
 @train_app.command("reference")
 def train_reference(
     out: Annotated[Path, typer.Option("--out", help="folder for weights, card and log")],
@@ -176,6 +219,18 @@ def train_reference(
     from medground.training import train_reference as train
 
     typer.echo(train(out, nih=nih, seed=seed))
+
+
+@train_app.command("gridvqa_x")
+def train_gridvqa_x(
+    out: Annotated[Path, typer.Option("--out", help="the .safetensors file; its accuracy tables go beside it")],
+    variant: Annotated[Variant, typer.Option("--variant", help="which of the pair")] = Variant.pure,
+) -> None:
+    """Train one network of the GridVQA-X pair from scratch."""
+    from medground.benchmarks.gridvqa_x.train import train
+
+    train(variant.value, out, report=typer.echo)
+    typer.echo(out)
 
 
 def main() -> None:
