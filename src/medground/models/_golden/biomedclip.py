@@ -9,7 +9,7 @@ from torch.nn import functional
 from transformers import BertConfig
 
 from medground.models import biomedclip
-from medground.models._golden.cases import Array, Case, Shapes, count, state
+from medground.models._golden.cases import Array, Case, Shapes, count
 from medground.models._transformers import blank
 from medground.models.checkpoints import load_weights, read_weights
 
@@ -33,7 +33,7 @@ def network(case: Case) -> biomedclip.BiomedclipNetwork:
     shapes = case.shapes()
     config, depth = bert_config_of(shapes, "text.transformer"), count(shapes, r"visual\.trunk\.blocks\.(\d+)")
     model = blank(lambda: biomedclip.BiomedclipNetwork(config, depth))
-    content = state(shapes)
+    content = case.golden.state(shapes)
     for extra in case.golden.manifest["checkpoint_layout"].get("may_also_hold", ()):
         content[extra] = torch.zeros(1)
     load_weights(model, read_weights(content, biomedclip.LAYOUT), ignore=biomedclip.LAYOUT.ignore)
@@ -46,12 +46,12 @@ def outputs(case: Case) -> dict[str, Array]:
     tokens, ids = model.visual(case.tensor("image")), case.tensor("tokens")
     mask = (ids != case.golden.manifest["constants"].get("pad_token", 0)).long()
     state_of_text = model.text.class_state(ids, mask)
-    texts = model.text(ids, mask)
+    texts = model.text.proj(state_of_text)
     normed = functional.normalize(texts, dim=-1)
     cosine = functional.normalize(tokens[:, 0], dim=-1) @ normed.T
     logits = cosine * model.logit_scale.exp()
     side = round((tokens.shape[1] - 1) ** 0.5)
-    maps = functional.normalize(tokens[0, 1:], dim=-1) @ normed.T
+    maps = (functional.normalize(tokens[:, 1:], dim=-1) @ normed.T).transpose(1, 2)
     return {
         "image_embedding": tokens[:, 0].numpy(),
         "text_cls_state": state_of_text.numpy(),
@@ -59,7 +59,7 @@ def outputs(case: Case) -> dict[str, Array]:
         "cosine": cosine.numpy(),
         "logits_per_image": logits.numpy(),
         "softmax_over_prompts": logits.softmax(-1).numpy(),
-        "patch_text_map": maps.T.reshape(-1, side, side).numpy(),
-        "patch_rows": tokens[0, 1:][case.numbers("patch_rows")].numpy(),
+        "patch_text_map": maps.reshape(*cosine.shape, side, side).numpy(),
+        "patch_rows": tokens[:, 1:][:, case.numbers("patch_rows")].numpy(),
         "wrong_text_embedding_without_mask": texts.numpy(),
     }

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from transformers import BertConfig, BertTokenizer
 
 from medground.models import carzero
-from medground.models._golden.cases import Array, Case, Shapes, enlarged, every, moment, state, stats
+from medground.models._golden.cases import Array, Case, Shapes, enlarged, every, moment, stats
+from medground.models._golden.medklip import token_outputs
 from medground.models._text import Tokenizer
 from medground.models._transformers import bert, blank
 from medground.models.checkpoints import load_weights, read_weights
@@ -26,7 +27,9 @@ def load_part(case: Case, group: str, name: str, part: nn.Module) -> Any:
     """Return one part with stand-in weights, loaded as that part of a published file is."""
     manifest, layout = case.golden.manifest, case.golden.manifest["checkpoint_layout"]
     shapes: Shapes = {entry: tuple(shape) for entry, shape in manifest["state_dict"][group].items()}
-    weights = state(shapes, aliases=manifest["aliases"], unused=carzero.LAYOUT.ignore, prefix=layout["prefix"])
+    weights = case.golden.state(
+        shapes, aliases=manifest["aliases"], unused=carzero.LAYOUT.ignore, prefix=layout["prefix"]
+    )
     holder = nn.Module()
     holder.add_module(name, part)
     content = {layout["weights_under"]: weights, "epoch": 1}
@@ -59,15 +62,7 @@ def outputs(case: Case) -> dict[str, Array]:
 def seen(case: Case) -> dict[str, Array]:
     """Return the image tower's tokens, and what texts find in them if there are any."""
     tokens = image_tower(case).model(case.tensor("image"))
-    patches = tokens[0, 1:].numpy()
-    found = {
-        "global_vector": tokens[0, 0].numpy(),
-        "token_mean": patches.mean(0),
-        "channel_mean": patches.mean(1),
-        "stats": stats(patches),
-    }
-    if case.wants("tokens_subset"):
-        found["tokens_subset"] = patches[case.numbers("tokens_subset")]
+    found = token_outputs(case, tokens[:, 1:]) | {"global_vector": tokens[:, 0].numpy()}
     return found | (fused(case, tokens) if case.has("text_global") else {})
 
 
@@ -119,10 +114,9 @@ def words_of(case: Case) -> Tensor:
 
 
 def aggregated(case: Case) -> dict[str, Array]:
-    """Return word rows and sentence vectors of hidden states; a single text loses its axis where the case has none."""
+    """Return word rows and sentence vectors of hidden states."""
     sentence, rows = carzero.aggregate(case.tensor("hidden"), words_of(case))
-    found = {"word_rows": rows.numpy(), "sentence": sentence.numpy()}
-    return {name: value[0] if case.expected(name).ndim < value.ndim else value for name, value in found.items()}
+    return {"word_rows": rows.numpy(), "sentence": sentence.numpy()}
 
 
 def encoded(case: Case) -> dict[str, Array]:

@@ -38,6 +38,7 @@ class Golden:
     manifest: dict[str, Any]
     arrays: Mapping[str, Array]
     _kept: dict[str, tuple[str, Any]] = field(default_factory=dict)
+    _drawn: dict[tuple[str, tuple[int, ...]], Tensor] = field(default_factory=dict)
 
     @classmethod
     def open(cls, folder: Path) -> Golden:
@@ -70,6 +71,36 @@ class Golden:
             self._kept[kind] = (key, make())
         kept: T = self._kept[kind][1]
         return kept
+
+    def state(
+        self,
+        shapes: Shapes,
+        *,
+        aliases: Mapping[str, str] | None = None,
+        unused: Sequence[str] = (),
+        prefix: str = "",
+    ) -> dict[str, Tensor]:
+        """Return stand-in weights by the name in the file.
+
+        Args:
+            shapes: published name -> shape.
+            aliases: entry that stores a tensor a second time -> canonical entry.
+            unused: patterns of entries without influence: filled with zeros, which costs no time.
+            prefix: put before every name.
+        """
+        filled, aliases = {}, aliases or {}
+        for name, shape in shapes.items():
+            if any(fnmatchcase(name, pattern) for pattern in unused) and name not in aliases:
+                filled[prefix + name] = torch.zeros(()).expand(shape)
+            else:
+                filled[prefix + name] = self._parameter(aliases.get(name, name), shape)
+        return filled
+
+    def _parameter(self, name: str, shape: tuple[int, ...]) -> Tensor:
+        # Cases of a folder share most of their entries, and drawing them takes most of the time.
+        if (name, shape) not in self._drawn:
+            self._drawn[name, shape] = torch.from_numpy(np.array(standin.parameter(name, shape)))
+        return self._drawn[name, shape]
 
 
 @dataclass
@@ -159,31 +190,6 @@ class Case:
         """Return what distinguishes this case's network from other cases'."""
         parts = (self.options.get(name) for name in ("depth", "shape_overrides", "variant", "state_dict", "fill"))
         return json.dumps(list(parts), sort_keys=True)
-
-
-def state(
-    shapes: Shapes,
-    *,
-    aliases: Mapping[str, str] | None = None,
-    unused: Sequence[str] = (),
-    prefix: str = "",
-) -> dict[str, Tensor]:
-    """Return stand-in weights by the name in the file.
-
-    Args:
-        shapes: published name -> shape.
-        aliases: entry that stores a tensor a second time -> canonical entry.
-        unused: patterns of entries without influence: filled with zeros, which costs no time.
-        prefix: put before every name.
-    """
-    filled: dict[str, Tensor] = {}
-    aliases = aliases or {}
-    for name, shape in shapes.items():
-        if any(fnmatchcase(name, pattern) for pattern in unused) and name not in aliases:
-            filled[prefix + name] = torch.zeros(()).expand(shape)
-        else:
-            filled[prefix + name] = torch.from_numpy(np.array(standin.parameter(aliases.get(name, name), shape)))
-    return filled
 
 
 def count(shapes: Shapes, pattern: str) -> int:

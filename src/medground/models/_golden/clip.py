@@ -8,7 +8,7 @@ import numpy as np
 from torch.nn import functional
 
 from medground.models import clip
-from medground.models._golden.cases import Array, Case, Shapes, count, state
+from medground.models._golden.cases import Array, Case, Shapes, count
 from medground.models.checkpoints import load_weights, read_weights
 from medground.models.layers.openai_names import clip_source
 
@@ -26,9 +26,9 @@ def config_of(shapes: Shapes) -> Any:
 def network(case: Case) -> Any:
     """Return the network with stand-in weights, loaded as a published file is."""
     shapes = case.shapes()
-    content = state(shapes)
+    content = case.golden.state(shapes)
     for name in case.golden.manifest["checkpoint_layout"].get("drop_keys", ()):
-        content |= state({name: ()})
+        content |= case.golden.state({name: ()})
     model = clip.network_of(config_of(shapes))
     load_weights(model, read_weights(content, clip.LAYOUT), published=clip_source, ignore=clip.LAYOUT.ignore)
     return model.eval()
@@ -50,6 +50,6 @@ def outputs(case: Case) -> dict[str, Array]:
         "cosine": cosine.numpy(),
         "logits_per_image": logits.numpy(),
         "softmax_over_prompts": logits.softmax(-1).numpy(),
-        "patch_text_map": maps[0].reshape(-1, side, side).numpy(),
-        "patch_rows": tokens[0, 1:][case.numbers("patch_rows")].numpy(),
+        "patch_text_map": maps.reshape(*cosine.shape, side, side).numpy(),
+        "patch_rows": tokens[:, 1:][:, case.numbers("patch_rows")].numpy(),
     }

@@ -11,7 +11,7 @@ from torch.nn import functional
 from transformers import BertConfig
 
 from medground.models import kad
-from medground.models._golden.cases import Array, Case, Shapes, state
+from medground.models._golden.cases import Array, Case, Shapes
 from medground.models._golden.medklip import input_outputs, token_outputs
 from medground.models._inputs import IMAGENET_MEAN, IMAGENET_STD, Preprocess
 from medground.models._transformers import blank
@@ -35,7 +35,7 @@ def load_group(case: Case, group: str, name: str, part: nn.Module) -> Any:
     own_names = "own name" in str(case.options.get("fill", ""))
     aliases: dict[str, str] = {} if own_names else case.golden.manifest["aliases"].get(group, {})
     unused = () if own_names else tuple(pattern.partition(".")[2] for pattern in kad.LAYOUT.ignore)
-    content = {name: state(shapes, aliases=aliases, unused=unused)}
+    content = {name: case.golden.state(shapes, aliases=aliases, unused=unused)}
     layout = Layout(groups=(name,), rename=kad.LAYOUT.rename)
     load_weights(_Group(name, part), read_weights(content, layout), published=kad.published, ignore=kad.LAYOUT.ignore)
     return part.eval()
@@ -100,7 +100,7 @@ def text_outputs(case: Case) -> dict[str, Array]:
 def entry_count(case: Case, group: str) -> Array:
     """Return how many entries the file has, how many are copies, are left, and are copies that disagree."""
     shapes, copies = group_shapes(case, group), case.golden.manifest["aliases"].get(group, {})
-    values = state({name: shapes[name] for pair in copies.items() for name in pair})
+    values = case.golden.state({name: shapes[name] for pair in copies.items() for name in pair})
     disagree = sum(not torch.equal(values[copy], values[original]) for copy, original in copies.items())
     return np.array([len(shapes), len(copies), len(shapes) - len(copies), disagree])
 

@@ -8,7 +8,7 @@ import torch
 from transformers import CLIPVisionConfig, LlavaConfig, MistralConfig
 
 from medground.models import llava_med
-from medground.models._golden.cases import Array, Case, state
+from medground.models._golden.cases import Array, Case
 from medground.models.checkpoints import load_weights, read_weights
 
 
@@ -22,7 +22,7 @@ def network(case: Case) -> Any:
         image_token_index=0,
     )
     model = llava_med.network_of(config)
-    weights = read_weights(state(case.shapes()), llava_med.LAYOUT)
+    weights = read_weights(case.golden.state(case.shapes()), llava_med.LAYOUT)
     layout = llava_med.layout_of(list(weights.tensors))
     load_weights(model, weights, published=lambda name: llava_med.published(name, layout))
     return model.eval()

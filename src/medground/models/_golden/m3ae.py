@@ -7,7 +7,7 @@ import torch
 from transformers import RobertaConfig
 
 from medground.models import m3ae
-from medground.models._golden.cases import Array, Case, count, state, stats
+from medground.models._golden.cases import Array, Case, count, stats
 from medground.models._transformers import blank
 from medground.models.checkpoints import load_weights, read_weights
 from medground.models.medklip import presence
@@ -34,7 +34,7 @@ def network(case: Case) -> m3ae.M3aeNetwork:
     blocks = count(shapes, r"^vision_encoder\.visual\.transformer\.resblocks\.(\d+)")
     layers = count(shapes, r"^multi_modal_language_layers\.(\d+)")
     model = blank(lambda: m3ae.M3aeNetwork(config, size, blocks, layers))
-    content = {"state_dict": state(shapes, unused=m3ae.LAYOUT.ignore), "epoch": 1}
+    content = {"state_dict": case.golden.state(shapes, unused=m3ae.LAYOUT.ignore), "epoch": 1}
     weights = m3ae.at_resolution(read_weights(content, m3ae.LAYOUT), size)
     load_weights(model, weights, published=m3ae.published, ignore=m3ae.LAYOUT.ignore)
     return model.eval()
@@ -64,7 +64,7 @@ def outputs(case: Case) -> dict[str, Array]:
         "fused_cls": fused.numpy(),
         "text_encoder_token0": states[:, 0].numpy(),
         "text_encoder_last_real_token": states[torch.arange(len(ids)), last].numpy(),
-        "vision_rows": seen[0, case.numbers("vision_rows")].numpy(),
+        "vision_rows": seen[:, case.numbers("vision_rows")].numpy(),
         "vision_statistics": stats(seen.numpy()),
         "text_stream_token0": text[:, 0].numpy(),
         "image_stream_token0": image[:, 0].numpy(),

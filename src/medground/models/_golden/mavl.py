@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from medground.models import mavl
-from medground.models._golden.cases import Array, Case, every, moment, state
+from medground.models._golden.cases import Array, Case, every, moment
 from medground.models._golden.medklip import token_outputs
 from medground.models._transformers import blank
 from medground.models.checkpoints import load_weights, read_weights
@@ -20,7 +20,7 @@ FULL, RULE, SUBSET = 13, 31, 3
 def network(case: Case) -> mavl.MavlNetwork:
     """Return the network with stand-in weights, loaded as a published file is."""
     layout = case.golden.manifest["checkpoint_layout"]
-    content = state(case.shapes(), unused=mavl.LAYOUT.ignore, prefix=layout["prefix"])
+    content = case.golden.state(case.shapes(), unused=mavl.LAYOUT.ignore, prefix=layout["prefix"])
     content[layout["prefix"] + "temp"] = torch.zeros(())
     model = blank(mavl.MavlNetwork)
     weights = read_weights({layout["weights_under"]: content, "epoch": 1}, mavl.LAYOUT)
@@ -37,17 +37,17 @@ def outputs(case: Case) -> dict[str, Array]:
     features = model.backbone(case.tensor("image"))
     grid = (features.shape[-2], features.shape[-1])
     if not case.has("description"):
-        return token_outputs(case, model.tokens(features)) | {"global_vector": model.pool(features)[0][0].numpy()}
+        return token_outputs(case, model.tokens(features)) | {"global_vector": model.pool(features)[0].numpy()}
     texts = torch.cat([case.tensor("description")[:, None], case.tensor("aspects")], 1)
     logits, attention = model(features, texts)
     concepts = case.options.get("concepts_for_map", list(mavl.MAP_CONCEPTS))
-    average, largest, alone = (mavl.reduced(attention, grid, concepts, rule)[0] for rule in ("avg", "max", "global"))
+    average, largest, alone = (mavl.reduced(attention, grid, concepts, rule) for rule in ("avg", "max", "global"))
     full = resized(average, (grid[0] * GRID_STRIDE, grid[1] * GRID_STRIDE))
     found = {
         "logits": logits.numpy(),
         "probability": presence(logits).numpy(),
         "feature_probability": presence(logits).numpy(),
-        "attention": attention[:, 0].numpy(),
+        "attention": attention.numpy(),
         "map_grid": average.numpy(),
         "map_grid_max": largest.numpy(),
         "map_grid_global": alone.numpy(),
@@ -61,8 +61,8 @@ def outputs(case: Case) -> dict[str, Array]:
 
 
 def resized(maps: Tensor, size: tuple[int, int]) -> Array:
-    """Return maps ``(D, h, w)`` at the input's size (height, width), as the authors resize them."""
-    return functional.interpolate(maps[None], size, mode="bilinear", align_corners=True)[0].numpy()
+    """Return maps ``(N, D, h, w)`` at the input's size (height, width), as the authors resize them."""
+    return functional.interpolate(maps, size, mode="bilinear", align_corners=True).numpy()
 
 
 def reduction_rule(values: Tensor) -> dict[str, Array]:
@@ -73,8 +73,7 @@ def reduction_rule(values: Tensor) -> dict[str, Array]:
     average, largest, alone = (
         mavl.reduced(attention, (side, side), mavl.MAP_CONCEPTS, rule) for rule in ("avg", "max", "global")
     )
-    size = side * GRID_STRIDE
-    full = np.stack([resized(maps, (size, size)) for maps in average])
+    full = resized(average, (side * GRID_STRIDE, side * GRID_STRIDE))
     return {
         "map14_avg": average.numpy(),
         "map14_max_subset": every(largest.numpy(), SUBSET),

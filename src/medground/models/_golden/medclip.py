@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from medground.models import medclip
 from medground.models._golden.biomedclip import bert_config_of
-from medground.models._golden.cases import Array, Case, state, stats
+from medground.models._golden.cases import Array, Case, stats
 from medground.models._transformers import blank
 from medground.models.checkpoints import load_weights, read_weights
 
@@ -28,7 +28,7 @@ def network(case: Case) -> medclip.MedclipNetwork:
         shapes |= case.shapes("state_dict", lambda name: not re.search(r"^vision_model|\.layer\.[1-9]", name))
     config = bert_config_of(shapes, "text_model.model")
     model = blank(lambda: medclip.MedclipNetwork("resnet" if resnet else "swin", config))
-    content = state(shapes, unused=medclip.LAYOUT.ignore)
+    content = case.golden.state(shapes, unused=medclip.LAYOUT.ignore)
     for name, shape in case.golden.manifest["checkpoint_layout"]["integer_buffers_possibly_in_the_file"].items():
         content[name] = torch.zeros(shape, dtype=torch.int64)
     weights = read_weights(content, medclip.LAYOUT)
@@ -88,11 +88,11 @@ def image_outputs(case: Case, model: Any) -> dict[str, Array]:
         texts = model.text_model(case.tensor("tokens"), case.tensor("attention_mask"))
     if texts is not None:
         normed = functional.normalize(texts, dim=-1)
-        maps = (tower.project(cells[0]) @ normed.T).T
+        maps = (tower.project(cells) @ normed.T).transpose(1, 2)
         found |= {
-            "map": maps.reshape(-1, side, side).numpy(),
-            "unnormalised_score": (vectors[0] @ normed.T).numpy(),
-            "cosine": (functional.normalize(vectors[0], dim=-1) @ normed.T).numpy(),
+            "map": maps.reshape(len(cells), -1, side, side).numpy(),
+            "unnormalised_score": (vectors @ normed.T).numpy(),
+            "cosine": (functional.normalize(vectors, dim=-1) @ normed.T).numpy(),
         }
     return found
 

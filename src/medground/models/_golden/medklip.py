@@ -6,7 +6,7 @@ import numpy as np
 from torch import Tensor
 
 from medground.models import medklip
-from medground.models._golden.cases import Array, Case, enlarged, every, moment, state, stats
+from medground.models._golden.cases import Array, Case, enlarged, every, moment, stats
 from medground.models._inputs import IMAGENET_MEAN, IMAGENET_STD, Preprocess, equalise_histogram
 from medground.models._transformers import blank
 from medground.models.checkpoints import load_weights, read_weights
@@ -17,7 +17,9 @@ SUBSET, PIXELS, ROWS = 37, 9, 25
 def network(case: Case) -> medklip.MedklipNetwork:
     """Return the network with stand-in weights, loaded as a published file is."""
     layout = case.golden.manifest["checkpoint_layout"]
-    content = {layout["weights_under"]: state(case.shapes(), unused=medklip.LAYOUT.ignore, prefix=layout["prefix"])}
+    content = {
+        layout["weights_under"]: case.golden.state(case.shapes(), unused=medklip.LAYOUT.ignore, prefix=layout["prefix"])
+    }
     model = blank(medklip.MedklipNetwork)
     weights = read_weights({**content, "epoch": 1}, medklip.LAYOUT)
     load_weights(model, weights, published=medklip.published, ignore=medklip.LAYOUT.ignore)
@@ -39,16 +41,16 @@ def outputs(case: Case) -> dict[str, Array]:
     if case.has("text"):
         answers, logits, attention = model(image, case.tensor("text"))
         grid = tuple(case.options.get("grid") or (side // medklip.GRID_STRIDE for side in image.shape[-2:]))
-        maps = attention.mean(0).numpy()
-        one = maps[0].reshape(-1, *grid)
-        large = enlarged(one, medklip.GRID_STRIDE)
+        flat = attention.mean(0).numpy()
+        maps = flat.reshape(*flat.shape[:2], *grid)
+        large = enlarged(maps, medklip.GRID_STRIDE)
         found |= {
             "decoder_output": answers.numpy(),
             "logits": logits.numpy(),
             "probability": medklip.presence(logits).numpy(),
-            "attention": attention.numpy() if _by_image(case) else attention[:, 0].numpy(),
-            "mean_attention": maps,
-            "map14": one,
+            "attention": attention.numpy(),
+            "mean_attention": flat,
+            "map14": maps,
             "map224_subset": every(large, case.stride("map224_subset", SUBSET)),
             "map224_moment": moment(large),
         }
@@ -57,14 +59,14 @@ def outputs(case: Case) -> dict[str, Array]:
 
 def token_outputs(case: Case, tokens: Tensor) -> dict[str, Array]:
     """Return what cases ask about image tokens ``(N, T, D)``."""
-    first = tokens[0].numpy()
+    values = tokens.numpy()
     return {
-        "tokens": tokens.numpy(),
-        "pooled": tokens.mean(1).numpy(),
-        "tokens_subset": first[case.numbers("tokens_subset")] if case.wants("tokens_subset") else first,
-        "token_mean": first.mean(0),
-        "channel_mean": first.mean(1),
-        "stats": stats(tokens.numpy()),
+        "tokens": values,
+        "pooled": values.mean(1),
+        "tokens_subset": values[:, case.numbers("tokens_subset")],
+        "token_mean": values.mean(1),
+        "channel_mean": values.mean(2),
+        "stats": stats(values),
     }
 
 
@@ -86,7 +88,3 @@ def input_outputs(case: Case, rule: Preprocess, step: int) -> dict[str, Array]:
         "stats": stats(pixels, (1, 2)),
         "corner": np.stack([pixels[:, 0, 0], pixels[:, 0, -1], pixels[:, -1, 0], pixels[:, -1, -1]], -1),
     }
-
-
-def _by_image(case: Case) -> bool:
-    return case.expected("attention").ndim == 4 if case.wants("attention") else True

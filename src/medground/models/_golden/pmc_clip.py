@@ -7,7 +7,7 @@ from torch.nn import functional
 
 from medground.models import pmc_clip
 from medground.models._golden.biomedclip import bert_config_of
-from medground.models._golden.cases import Array, Case, state, stats
+from medground.models._golden.cases import Array, Case, stats
 from medground.models._transformers import blank
 from medground.models.checkpoints import load_weights, read_weights
 
@@ -21,7 +21,7 @@ def network(case: Case) -> pmc_clip.PmcClipNetwork:
     size = round((positions - 1) ** 0.5) * pmc_clip.STRIDE
     config = bert_config_of(shapes, "text_encoder")
     model = blank(lambda: pmc_clip.PmcClipNetwork(config, size))
-    content = {"state_dict": state(shapes, unused=pmc_clip.LAYOUT.ignore, prefix="module."), "epoch": 1}
+    content = {"state_dict": case.golden.state(shapes, unused=pmc_clip.LAYOUT.ignore, prefix="module."), "epoch": 1}
     load_weights(model, read_weights(content, pmc_clip.LAYOUT), ignore=pmc_clip.LAYOUT.ignore)
     return model.eval()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from medground.models._golden.cases import Array, Case, count, state, stats
+from medground.models._golden.cases import Array, Case, count, stats
 from medground.models._transformers import blank
 from medground.models.checkpoints import load_weights, read_weights
 from medground.models.layers.vit import VisionTransformer
@@ -17,7 +17,7 @@ def network(case: Case) -> VisionTransformer:
     side = int(np.sqrt(shapes["pos_embed"][1] - 1))
     depth = count(shapes, r"^blocks\.(\d+)")
     model = blank(lambda: VisionTransformer(width, depth, width // 64, patch, side * patch))
-    load_weights(model, read_weights(state(shapes)))
+    load_weights(model, read_weights(case.golden.state(shapes)))
     return model.eval()
 
 
