@@ -1,4 +1,7 @@
-"""Closed-world chest radiographs with exact masks: the embedded default, and a control with a known right answer."""
+"""Closed-world chest radiographs with exact masks: the embedded default, and a control with a known right answer.
+
+``make_scene`` says what is in a case, ``draw`` gives it pixels, :class:`Phantom` is the dataset of many.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
-from medground.datasets.base import Case, DatasetInfo
+from medground.datasets._phantom.build import build, recipe
+from medground.datasets._phantom.drawing import Drawing, draw
+from medground.datasets._phantom.scene import Scene, make_scene
+from medground.datasets.base import Case, DatasetInfo, fingerprint_cases
+from medground.datasets.manifest import Manifest
 from medground.errors import DatasetError
+
+__all__ = ["Drawing", "Phantom", "Scene", "build", "draw", "make_scene"]
 
 
 class Phantom:
@@ -76,21 +85,15 @@ class Phantom:
 
     def fingerprint(self) -> str:
         """A hash of what ``cases()`` returns; part of every chunk's name."""
-        from medground.datasets.base import fingerprint_cases
-
         return fingerprint_cases(self.cases(), self._folder)
 
     @cached_property
     def _cases(self) -> Sequence[Case]:
-        from medground.datasets.manifest import Manifest
-
         return Manifest(self._folder, findings=self.info.findings).cases()
 
     @cached_property
     def _folder(self) -> Path:
         """The folder with the pictures, drawn if need be."""
-        from medground.datasets._phantom.build import build, recipe
-
         wanted = recipe(self.count, self.size, self.seed)
         folder = self.root or _cache() / "phantom-{version}-{cases}-{size}-{seed}".format(**wanted)
         if not folder.exists() or not any(folder.iterdir()):

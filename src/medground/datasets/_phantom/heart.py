@@ -11,13 +11,15 @@ from medground.datasets._phantom.kernels import kernel
 
 
 class Heart(NamedTuple):
-    """Left ventricle (a turned ellipse), right atrium, pulmonary trunk; lengths in image widths, turn in radians."""
+    """Left ventricle (an ellipse turned by ``tilt`` radians), right atrium, pulmonary trunk; lengths in image widths."""
 
     lv_x: float
     lv_y: float
     lv_a: float
     lv_b: float
     tilt: float
+    cos: float
+    sin: float
     ra_x: float
     ra_y: float
     ra_a: float
@@ -58,6 +60,8 @@ def shape_heart(half: float, ratio: float, share: float, base: float, tilt: floa
         lv_a=a,
         lv_b=squash * a,
         tilt=tilt,
+        cos=math.cos(tilt),
+        sin=math.sin(tilt),
         ra_x=-(right - ra_a),
         ra_y=base - 0.02 - 0.78 * drop,
         ra_a=ra_a,
@@ -72,8 +76,7 @@ def shape_heart(half: float, ratio: float, share: float, base: float, tilt: floa
 def heart_depth(h: Heart, x: float, y: float) -> float:
     """Return how much heart lies on the ray: 0 outside, rising steeply at the border to 1."""
     dx, dy = x - h.lv_x, y - h.lv_y
-    c, s = math.cos(h.tilt), math.sin(h.tilt)
-    u, v = (dx * c + dy * s) / h.lv_a, (dy * c - dx * s) / h.lv_b
+    u, v = (dx * h.cos + dy * h.sin) / h.lv_a, (dy * h.cos - dx * h.sin) / h.lv_b
     left = 1.0 - u * u - v * v
     u, v = (x - h.ra_x) / h.ra_a, (y - h.ra_y) / h.ra_b
     right = 1.0 - u * u - v * v
