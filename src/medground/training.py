@@ -51,7 +51,7 @@ def train_reference(
     phantoms: int = 6000,
     tests: int = 300,
     workers: int | None = None,
-    say: Callable[[str], None] = print,
+    say: Callable[[str], None] = partial(print, flush=True),
 ) -> Path:
     """Train the reference model from scratch, measure it on what it has not seen, and write weights and card.
 

@@ -11,7 +11,7 @@ from medground.datasets._phantom.kernels import kernel
 
 
 class Heart(NamedTuple):
-    """Left ventricle (an ellipse turned by ``tilt`` radians), right atrium, pulmonary trunk; lengths in image widths."""
+    """Left ventricle (an ellipse turned by ``tilt``, radians), right atrium, pulmonary trunk; image widths."""
 
     lv_x: float
     lv_y: float

@@ -18,10 +18,10 @@ task, so its results must never be ranked among those of zero-shot models.
 - {phantoms:,} drawn pictures (phantoms of seed {seed}) with masks of eight findings and eight anatomies.
 """
 
-_NIH = """- {pictures} pictures of {patients} patients of NIH ChestX-ray14, with image labels and {boxes} boxes: half of the
-  patients with boxes. Their numbers are in the weight file; medground marks these patients in every table and
-  leaves them out of this model's aggregates. Collections made from the same pictures (RSNA Pneumonia, SIIM-ACR,
-  ChestX-Det) can hold them too.
+_NIH = """- {pictures} pictures of {patients} patients of NIH ChestX-ray14, with image labels and {boxes} boxes:
+  half of the patients with boxes. Their numbers are in the weight file; medground marks these patients in every
+  table and leaves them out of this model's aggregates. Collections made from the same pictures (RSNA Pneumonia,
+  SIIM-ACR, ChestX-Det) can hold them too.
 - NIH asks for attribution: Wang X, Peng Y, Lu L, Lu Z, Bagheri M, Summers RM. ChestX-ray8: Hospital-scale Chest X-ray
   Database and Benchmarks on Weakly-Supervised Classification and Localization of Common Thorax Diseases. IEEE CVPR
   2017, 3462-3471. https://nihcc.app.box.com/v/ChestXray-NIHCC
