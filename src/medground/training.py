@@ -39,6 +39,9 @@ TRAINING_SEED: Final = 20_261_013
 TUNING_SEED, TEST_SEED = TRAINING_SEED + 1, TRAINING_SEED + 2
 """Seeds of the phantoms that a threshold is taken from, and of those that are measured."""
 
+SAY: Final[Callable[[str], None]] = partial(print, flush=True)
+"""Prints a line at once, also into a file."""
+
 Masks = dict[str, NDArray[np.bool_]]
 
 
@@ -51,7 +54,7 @@ def train_reference(
     phantoms: int = 6000,
     tests: int = 300,
     workers: int | None = None,
-    say: Callable[[str], None] = partial(print, flush=True),
+    say: Callable[[str], None] = SAY,
 ) -> Path:
     """Train the reference model from scratch, measure it on what it has not seen, and write weights and card.
 
