@@ -1,0 +1,58 @@
+"""``medground report``: one run, or several side by side, as one HTML file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from medground.errors import RunError
+from medground.reporting.components import component
+from medground.reporting.page import render
+from medground.reporting.provenance import provenance
+from medground.reporting.runs import Run, read_run, unique_names
+from medground.reporting.sources import Images
+from medground.running.files import write_atomic
+
+
+def write_report(runs: Sequence[Path], out: Path | None = None, images: Images = "auto") -> Path:
+    """Write the report of finished runs and return where it lies.
+
+    The file holds everything that it shows: it can be moved, sent and opened without a network.
+
+    Args:
+        runs: run folders; several are put side by side.
+        out: the file, or a folder for it; by default ``report.html`` in the run's folder, in the working directory for
+            several runs.
+        images: whether pictures are shown: ``auto`` shows those of datasets that may be passed on.
+
+    Raises:
+        RunError: there is no run, a folder holds none, a run is not finished, or the report cannot be written.
+    """
+    if not runs:
+        raise RunError("a report needs a run", fix="medground report RUN")
+    read = [read_run(folder) for folder in runs]
+    path = _place(read, out)
+    compositions = [component(b).compose(of, images) for b, of in _by_benchmark(read).items()]
+    html = render(compositions, _origin(read), provenance(read))
+    try:
+        write_atomic(path, html.encode())
+    except OSError as error:
+        raise RunError("the report cannot be written", where=path, got=error.strerror or error) from error
+    return path
+
+
+def _place(runs: Sequence[Run], out: Path | None) -> Path:
+    if out is None:
+        out = runs[0].folder if len(runs) == 1 else Path()
+    return out / "report.html" if out.is_dir() else out
+
+
+def _by_benchmark(runs: Sequence[Run]) -> dict[str, list[Run]]:
+    parted: dict[str, list[Run]] = {}
+    for run in runs:
+        parted.setdefault(run.benchmark, []).append(run)
+    return parted
+
+
+def _origin(runs: Sequence[Run]) -> str:
+    return "; ".join(f"{name}, {run.date or 'no date'}" for run, name in zip(runs, unique_names(runs), strict=True))
