@@ -67,6 +67,9 @@ def test_what_remains_of_a_damaged_question_is_read():
     assert read([w for w in words if w not in ("How", "many", "are", "of")]) == whole
     assert read([w for w in words if w != "left"]).clauses[0].relations == ()
     assert read([w for w in words if w != "red"]).clauses[0].target == Kind(None, "circle")
+    assert read([w for w in words if w not in ("left", "of")]).clauses[0].target == red
+    assert read(["red", "are", "blue", "square"]).clauses[0].target == Kind("red")
+    assert read(words, relations=False) == Question("count", (Clause(red),))
     assert read([]) == Question("count", (Clause(Kind()),))
     assert read(["Are", "there", "more", "red", "circles"]).clauses == (Clause(red), Clause(Kind()))
 

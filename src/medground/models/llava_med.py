@@ -275,16 +275,16 @@ class LlavaMed(Adapter):
 
     def _reply(self, prompt: Tensor) -> Reply:
         network: Any = self.network
-        inner, table = self._tokenizer.inner, network.get_input_embeddings()
-        ids: list[int] = []
-        fed, cache = prompt[None], None
-        while len(ids) < self.max_new_tokens:
-            output = network(inputs_embeds=fed, past_key_values=cache, use_cache=True)
-            token = int(output.logits[0, -1].argmax())
-            if token == inner.eos_token_id:
-                break
-            ids.append(token)
-            fed, cache = table(torch.tensor([[token]], device=prompt.device)), output.past_key_values
+        inner = self._tokenizer.inner
+        made = network.generate(
+            inputs_embeds=prompt[None],
+            attention_mask=torch.ones(1, len(prompt), dtype=torch.long, device=prompt.device),
+            max_new_tokens=self.max_new_tokens,
+            do_sample=False,
+            eos_token_id=inner.eos_token_id,
+            pad_token_id=inner.eos_token_id,
+        )
+        ids = [token for token in made[0].tolist() if token != inner.eos_token_id]
         finish = "length" if len(ids) == self.max_new_tokens else "stop"
         usage = {"prompt_tokens": len(prompt), "completion_tokens": len(ids)}
         return Reply(inner.decode(ids, skip_special_tokens=True).strip(), finish, usage)
