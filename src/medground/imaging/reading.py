@@ -72,7 +72,7 @@ def read_radiograph(
     file = Path(path)
     data = contents(file)
     try:
-        shown = _decoded(data, max_pixels)
+        shown = decode(data, max_pixels)
     except ImageError as error:
         raise named(error, file) from error.__cause__
     shown.pixels.flags.writeable = False
@@ -95,7 +95,12 @@ def image_size(path: str | Path) -> Size:
         raise named(error, file) from error.__cause__
 
 
-def _decoded(data: bytes, max_pixels: int) -> Displayed:
+def decode(data: bytes, max_pixels: int = MAX_PIXELS) -> Displayed:
+    """Decode the bytes of a file; see :func:`read_radiograph`.
+
+    Raises:
+        ImageError: they cannot be decoded.
+    """
     if data.startswith(_raster.PNG_MARK):
         return _raster.read_png(data, max_pixels)
     if data.startswith(_raster.JPEG_MARK):
