@@ -21,7 +21,7 @@ def test_run_then_compare_then_score(run_file: Path, tmp_path: Path) -> None:
     out = str(tmp_path / "runs")
     first = medground("run", str(run_file), "--out", out)
     assert first.returncode == 0, first.stderr
-    assert "Pointing" in first.stdout
+    assert "pointing of the class prior" in first.stdout
     assert f"run: {out}/tiny" in first.stdout
     assert "items" in first.stderr
     second = medground("run", str(run_file), "--out", out, "--set", "name=again", "--set", "seed=1", "--json")

@@ -13,6 +13,7 @@ import typer
 if TYPE_CHECKING:
     import polars as pl
 
+    from medground.benchmarks.base import Summary
     from medground.comparing import Comparison
     from medground.models.verify import CaseResult
     from medground.running.estimate import TaskEstimate
@@ -29,9 +30,7 @@ def show_run(report: RunReport, *, as_json: bool) -> None:
     data = report.summary.data
     if "protocol_in_words" in data:
         typer.echo(f"\n{data['protocol_in_words']}")
-    for name in ("overview", "grounding", "recognition"):
-        if name in report.summary.tables:
-            show_table(report.summary.tables[name], name.capitalize())
+    show_glance(report.summary, "glance")
     typer.echo(f"\n{report.items} items, {report.failures} failed, {report.chunks} chunks ({report.reused} reused)")
     seconds = report.profile["total"].get("seconds", {})
     if seconds:
@@ -74,9 +73,8 @@ def show_score(score: Score, *, as_json: bool) -> None:
         _print_json(score.as_json())
         return
     typer.echo(f"\n{score.protocol.in_words()}")
-    for name in ("grounding", "grounding_by_class"):
-        if name in score.summary.tables:
-            show_table(score.summary.tables[name], name.replace("_", " ").capitalize())
+    for name in ("glance", "glance_by_class"):
+        show_glance(score.summary, name)
     if score.folder is not None:
         typer.echo(f"\nscores: {score.folder}")
 
@@ -127,6 +125,21 @@ def show_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
         _fact(key, value, "")
 
 
+def show_glance(summary: Summary, name: str) -> None:
+    """Show the table of a summary that is made for a terminal; the first one where a benchmark makes none."""
+    table = summary.tables.get(name)
+    if table is None and summary.tables:
+        table = next(iter(summary.tables.values()))
+    if table is None or not len(table):
+        return
+    if "dataset" in table.columns:
+        for (dataset,), part in table.group_by("dataset", maintain_order=True):
+            show_table(part.drop("dataset"), str(dataset))
+    else:
+        show_table(table, "")
+    typer.echo(summary.data.get("legend", ""))
+
+
 def show_table(table: pl.DataFrame, title: str) -> None:
     """Show a table of a summary; columns without any content are left out."""
     kept = [c for c in table.columns if table[c].null_count() < len(table) and set(table[c].to_list()) != {""}]
@@ -145,20 +158,21 @@ def _fact(key: str, value: Any, indent: str) -> None:
 
 
 def _table(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title, title_justify="left", header_style="bold", pad_edge=False)
+    table = Table(
+        title=title or None, title_justify="left", header_style="bold", pad_edge=False, padding=(0, 1), box=SIMPLE_HEAD
+    )
     for column in rows[0] if rows else ():
-        table.add_column(Text(str(column)))
+        table.add_column(Text(str(column)), no_wrap=True)
     for row in rows:
         # Text: names come from data, and must not be read as markup.
         table.add_row(*(Text("" if value is None else str(value)) for value in row.values()))
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=200)
-    console.print(table)
+    # As wide as the table asks for: a narrow terminal wraps lines, but no number is cut.
+    Console(width=max(Console().width, 300)).print(table, soft_wrap=True)
 
 
 def _print_json(data: Any) -> None:

@@ -11,6 +11,7 @@ import polars as pl
 
 from medground.benchmarks.base import Summary
 from medground.benchmarks.xbench.cells import Cell, frame
+from medground.benchmarks.xbench.glance import glance, legend
 from medground.benchmarks.xbench.grounding import Resampling, grounding_cells
 from medground.benchmarks.xbench.pairs import Floats, Pairs
 from medground.benchmarks.xbench.protocol import Protocol
@@ -88,7 +89,9 @@ def summarise(
         "reliability": parts.reliability,
         "correlation": _correlation(cells, parts.tasks),
     }
-    return Summary(data, make_tables(cells, data))
+    scopes = {"glance": options.protocol.averaging, "glance_by_class": "class"}
+    at_a_glance = {name: glance(cells, data, scope) for name, scope in scopes.items()}
+    return Summary(data | {"legend": legend(data)}, {**make_tables(cells, data), **at_a_glance})
 
 
 def _measure(parts: _Parts, rows: pl.DataFrame, findings: tuple[str, ...], options: Options, **who: str) -> None:

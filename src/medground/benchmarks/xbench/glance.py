@@ -1,0 +1,83 @@
+"""The few numbers that fit on a terminal: one row a model and dataset, or a finding."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from medground.benchmarks.xbench.tables import seen_text
+
+WITH_INTERVAL = {"pointing": "pointing", "dice@best": "Dice best", "auc": "AUC"}
+PLAIN = {"pointing_prior": "prior", "dice_floor": "floor", "dice_gap": "gap"}
+
+
+def glance(cells: pl.DataFrame, data: Mapping[str, Any], scope: str) -> pl.DataFrame:
+    """Return pointing beside the class prior, Dice beside its floor and gap, AUC, and what they rest on.
+
+    Args:
+        cells: of a summary.
+        data: the summary's other content.
+        scope: ``macro``, ``pairs`` or ``class``.
+    """
+    wanted = [*WITH_INTERVAL, *PLAIN]
+    main = cells.filter((pl.col("subset") == "main") & pl.col("metric").is_in(wanted))
+    # Recognition has no pairs of its own: beside pair means stands its macro mean.
+    of_auc = "macro" if scope == "pairs" else scope
+    scoped = pl.col("scope") == pl.when(pl.col("metric") == "auc").then(pl.lit(of_auc)).otherwise(pl.lit(scope))
+    star = "*" if data["optimistic"] else ""
+    marks = {(t["model"], t["dataset"]): "†" if seen_text(t) else "" for t in data["tasks"]}
+    counted = {(t["model"], t["dataset"]): t["states"] for t in data["tasks"]}
+    rows: dict[tuple[str, str, str], dict[str, str]] = {}
+    for cell in main.filter(scoped).iter_rows(named=True):
+        who = cell["model"], cell["dataset"]
+        row = rows.setdefault((*who, cell["group"]), _start(cell, marks[who], scope))
+        row[cell["metric"]] = _short(cell)
+        if cell["metric"] == "pointing":
+            row["counts"] = _counts(cell) if scope == "class" else _states(counted[who])
+    names = {"dataset": "dataset", "model": "model"} | ({"group": "finding"} if scope == "class" else {})
+    names |= {
+        "pointing": "pointing",
+        "pointing_prior": "prior",
+        "dice@best": f"Dice best{star}",
+        "dice_floor": "floor",
+        "dice_gap": f"gap{star}",
+        "auc": "AUC",
+        "counts": "n/undef/flat/failed",
+    }
+    return pl.DataFrame([{shown: row.get(key, "") for key, shown in names.items()} for row in rows.values()])
+
+
+def legend(data: Mapping[str, Any]) -> str:
+    """Return what the columns and marks of a glance mean."""
+    parts = ["percent; prior: pointing of the class prior; floor: Dice of all foreground; gap: Dice best minus fixed"]
+    if data["optimistic"]:
+        parts.append("* threshold searched on the evaluated cases: optimistic")
+    if any(seen_text(t) for t in data["tasks"]):
+        parts.append("† has seen this dataset in training")
+    return "; ".join(parts)
+
+
+def _start(cell: Mapping[str, Any], mark: str, scope: str) -> dict[str, str]:
+    start = {"dataset": cell["dataset"], "model": cell["model"] + mark}
+    return start | ({"group": cell["group"]} if scope == "class" else {})
+
+
+def _short(cell: Mapping[str, Any]) -> str:
+    if cell["value"] is None:
+        return "undefined"
+    text = f"{100 * cell['value']:.1f}"
+    if cell["metric"] not in WITH_INTERVAL or cell["low"] is None:
+        return text
+    return f"{text} ({100 * cell['low']:.0f}-{100 * cell['high']:.0f})"
+
+
+def _counts(cell: Mapping[str, Any]) -> str:
+    return f"{cell['n']}/{cell['undefined']}/{cell['flat']}/{cell['failed']}"
+
+
+def _states(states: Mapping[str, int]) -> str:
+    flat, failed = states.get("flat", 0), states.get("failed", 0)
+    used = states.get("ok", 0) + flat
+    return f"{used}/{sum(states.values()) - used - failed}/{flat}/{failed}"
