@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar
 
 import polars as pl
@@ -11,10 +12,11 @@ import polars as pl
 from medground.benchmarks.base import Entry, Setting, Summary
 from medground.benchmarks.xbench.protocol import Protocol, resolve_protocol
 from medground.benchmarks.xbench.rows import KeepMaps
-from medground.benchmarks.xbench.tasks import GroundingTask
+from medground.benchmarks.xbench.tasks import GroundingTask, Reader
 from medground.datasets.base import Dataset
 from medground.datasets.overlap import shared_sources
 from medground.errors import ConfigError, ModelError
+from medground.imaging.reading import read_radiograph
 from medground.models.base import Grounder
 
 
@@ -27,6 +29,8 @@ class XBench:
         replicates: bootstrap replicates behind an interval; 0: no intervals.
         level: coverage of the intervals.
         size_edges: shares of the picture that part small, medium and large regions.
+        cache: a folder for decoded pictures, which further models and runs then need not decode; changes no number.
+        cache_gb: how many GB (10^9 bytes) it may take.
     """
 
     name: ClassVar[str] = "xbench"
@@ -38,16 +42,22 @@ class XBench:
         replicates: int = 1000,
         level: float = 0.95,
         size_edges: tuple[float, ...] = (0.01, 0.05, 0.15),
+        cache: Path | None = None,
+        cache_gb: float = 20,
     ) -> None:
         if not 0 < level < 1:
             raise ConfigError("the level of an interval lies between 0 and 1", where="benchmark.level", got=level)
         if replicates < 0:
             raise ConfigError("replicates cannot be negative", where="benchmark.replicates", got=replicates)
+        if not 0 < cache_gb < float("inf"):
+            raise ConfigError("a decode cache has a size", where="benchmark.cache_gb", expected="above 0", got=cache_gb)
         self.protocol = resolve_protocol(protocol)
         self.keep_maps: KeepMaps = keep_maps
         self.replicates = replicates
         self.level = level
         self.size_edges = size_edges
+        self.cache = cache
+        self.cache_bytes = int(cache_gb * 1e9)
         self._setting = Setting(models=())
 
     def bind(self, setting: Setting) -> None:
@@ -68,10 +78,19 @@ class XBench:
                 seed=self._setting.seed,
                 batch_size=self._setting.batch_size,
                 keep_maps=self.keep_maps,
+                read=self._read,
             )
             for m in self._setting.models
             for label, dataset in self._datasets.items()
         ]
+
+    @cached_property
+    def _read(self) -> Reader:
+        if self.cache is None:
+            return read_radiograph
+        from medground.imaging.cache import DecodeCache
+
+        return DecodeCache(self.cache, self.cache_bytes).read
 
     @cached_property
     def _datasets(self) -> dict[str, Dataset]:
