@@ -97,3 +97,4 @@ def test_size_bands_fit_below_an_axis() -> None:
 
 def test_markup_in_names_is_text_for_plotly() -> None:
     assert text('<a href="x">A & B</a>') == '&lt;a href="x"&gt;A &amp; B&lt;/a&gt;'
+    assert text("a" * 50) == "a" * 39 + "…"

@@ -42,6 +42,8 @@ def _overall(pool: Pool, dataset: str, printed: Sequence[PublishedRow]) -> Itera
         wholes["Cases that no model has seen"] = ("shared", ["pointing", "dice@best", "iou@best", "auc"])
     for name, (subset, metrics) in wholes.items():
         columns = [Column(heading(m, optimistic), m, pool.whole(m), subset=subset) for m in metrics if m in have]
+        if not columns:
+            continue
         counts: Counts = "none" if name == "Recognition" else "column"
         means = "regions" if columns[0].scope == "pairs" else "classes"
         beside = printed if subset == "main" else ()

@@ -134,7 +134,7 @@ def shown_map(saliency: NDArray[np.floating[Any]]) -> ShownMap | None:
     scaled = ((values - low) / (high - low) if high > low else np.zeros_like(values)).astype(np.float32)
     if size != (width, height):
         scaled = resize_pixels(scaled, size, "area")
-    return ShownMap(_encoded(scaled, "PNG", optimize=True), size, low, high)
+    return ShownMap(_encoded(scaled, "PNG"), size, low, high)
 
 
 def map_frame(geometry: Geometry) -> tuple[float, float, float, float]:

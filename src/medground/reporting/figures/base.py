@@ -19,6 +19,8 @@ Trace = dict[str, Any]
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "hexagon", "pentagon", "bowtie")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+LONGEST = 40
+"""Characters of a name beside or below a plot."""
 GREY: Mapping[str, Any] = {"meta": {"series": "grey"}}
 """What is no model of the run: the page draws it in grey."""
 
@@ -47,8 +49,8 @@ class Figure:
 
 
 def text(name: str) -> str:
-    """Return a name as text for plotly, which would read markup in it."""
-    return html.escape(name, quote=False)
+    """Return a name as text for plotly, which would read markup in it; a very long one is cut."""
+    return html.escape(name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…", quote=False)
 
 
 def series(pool: Pool, model: str) -> Trace:
