@@ -1,1 +1,210 @@
 """GridVQA-X: does an explainer tell spatial reasoning from a bag-of-words shortcut?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import polars as pl
+
+from medground.benchmarks.base import Entry, Setting, Summary
+from medground.benchmarks.gridvqa_x.generate import Confusers
+from medground.benchmarks.gridvqa_x.pools import Method, PoolTask
+from medground.benchmarks.gridvqa_x.sources import Drawn, Read, Source
+from medground.errors import ConfigError, ModelError
+from medground.models.base import QuestionAnswerer
+
+LONGEST = 25
+"""Words of the longest question, for the plan of calls."""
+
+
+class GridVQAX:
+    """Explainers on a pair of models: one that reasons over relations, one that counts the target's words.
+
+    Three regimes: ``pure`` (the first model on D_pure), ``spurious`` (the second on D_spur), ``cross`` (the second on
+    D_pure). A run with one model has the first alone.
+
+    Args:
+        per_bucket: scenes a bucket; all texts of a bucket are asked about all its images.
+        densities: shares of occupied cells; 19 buckets each.
+        grid: cells a side.
+        cell: pixels a side of a cell as models see it: a divisor of 64, or a multiple.
+        confusers: ``strict`` or ``released``.
+        pure: a folder in the published layout to read D_pure from, instead of drawing it.
+        spurious: the same for D_spur.
+        split: which split of these folders.
+        reasons: label of the model that reasons; by default the run's first.
+        shortcut: label of the model that takes the shortcut; by default the second.
+        budget: model calls a scene that the explainers may plan together.
+        only_right: keep right answers alone in the tables of explainers (the cross regime excepted).
+        pictures: scenes a bucket that the report may draw.
+        replicates: bootstrap replicates behind an interval; 0: no intervals.
+        level: coverage of the intervals.
+    """
+
+    name: ClassVar[str] = "gridvqa_x"
+
+    def __init__(
+        self,
+        per_bucket: int = 50,
+        densities: tuple[float, ...] = (0.7,),
+        grid: int = 5,
+        cell: int = 16,
+        confusers: Confusers = "strict",
+        pure: Path | None = None,
+        spurious: Path | None = None,
+        split: str = "val",
+        reasons: str | None = None,
+        shortcut: str | None = None,
+        budget: int = 2500,
+        only_right: bool = False,
+        pictures: int = 2,
+        replicates: int = 1000,
+        level: float = 0.95,
+    ) -> None:
+        if per_bucket < 2:
+            raise ConfigError("a pool needs two scenes at least", where="benchmark.per_bucket", got=per_bucket)
+        if not 0 < level < 1:
+            raise ConfigError("the level of an interval lies between 0 and 1", where="benchmark.level", got=level)
+        self.per_bucket, self.densities, self.grid, self.cell = per_bucket, tuple(densities), grid, cell
+        self.confusers: Confusers = confusers
+        self.folders = {"pure": pure, "spurious": spurious}
+        self.split, self.reasons, self.shortcut = split, reasons, shortcut
+        self.budget, self.only_right, self.pictures = budget, only_right, pictures
+        self.replicates, self.level = replicates, level
+        self._setting = Setting(models=())
+
+    def bind(self, setting: Setting) -> None:
+        """Take the models and the explainers of the run; without explainers, the six that medground has.
+
+        Raises:
+            ConfigError: the run has no model or more than two, or the explainers plan more calls than the budget.
+        """
+        if not 1 <= len(setting.models) <= 2:
+            raise ConfigError(
+                "gridvqa_x takes one model, or a pair",
+                where="models",
+                expected="the model that reasons, then the one that takes the shortcut",
+                got=f"{len(setting.models)} models",
+            )
+        self._setting = setting
+        if self.planned_calls > self.budget:
+            raise ConfigError(
+                f"the explainers plan {self.planned_calls} model calls a scene",
+                where="benchmark.budget",
+                expected=f"at most {self.budget}",
+                fix=f"budget: {self.planned_calls}, or smaller explainers (multishap: budget, dime: perturbations)",
+            )
+
+    @cached_property
+    def methods(self) -> list[Method]:
+        """The explainers of the run."""
+        entries: Sequence[Entry] = getattr(self._setting, "explainers", ())
+        if entries:
+            return [Method(entry.label, entry.build()) for entry in entries]
+        return default_methods()
+
+    @property
+    def planned_calls(self) -> int:
+        """Model calls a scene at most: its row of the pool's matrix, and what every explainer plans."""
+        cells = self.grid**2
+        return self.per_bucket + sum(int(m.explainer.calls(LONGEST, cells, self.per_bucket)) for m in self.methods)
+
+    @property
+    def regimes(self) -> dict[tuple[str, str], str]:
+        """(label of the model, data set) -> regime, in the order of the paper."""
+        labels = [entry.label for entry in self._setting.models]
+        for given in (self.reasons, self.shortcut):
+            if given is not None and given not in labels:
+                raise ConfigError("no model of the run has this label", got=given, expected=", ".join(labels))
+        reasons = self.reasons or next(label for label in labels if label != self.shortcut)
+        found = {(reasons, "pure"): "pure"}
+        for shortcut in (label for label in labels if label != reasons):
+            found |= {(shortcut, "spurious"): "spurious", (shortcut, "pure"): "cross"}
+        return found
+
+    def tasks(self) -> Sequence[PoolTask]:
+        """Every regime on every bucket; a model is loaded once and kept."""
+        entries = {entry.label: entry for entry in self._setting.models}
+        builders = {label: _once(entry) for label, entry in entries.items()}
+        return [
+            PoolTask(
+                (label, data),
+                builders[label],
+                source,
+                bucket,
+                self.methods,
+                cell=self.cell,
+                pictures=self.pictures,
+            )
+            for label, data in self.regimes
+            for source in [self._source(data)]
+            for bucket in source.buckets
+        ]
+
+    def _source(self, data: str) -> Source:
+        folder = self.folders[data]
+        if folder is not None:
+            return Read(folder, self.split, data)
+        drawn: Any = data
+        return Drawn(drawn, self.densities, self.per_bucket, self.grid, self.confusers, self._setting.seed)
+
+    def summarise(self, rows: Mapping[tuple[str, ...], pl.DataFrame]) -> Summary:
+        """See :func:`medground.benchmarks.gridvqa_x.summarise.summarise`."""
+        from medground.benchmarks.gridvqa_x.summarise import Options, summarise
+
+        options = Options(self.replicates, self._setting.seed, self.level, self.only_right)
+        return summarise(rows, self.regimes, options)
+
+    def notes(self) -> list[str]:
+        """Return the plan of calls, and what a reader must know of the scenes."""
+        said = [f"explainers plan at most {self.planned_calls} model calls a scene (budget {self.budget})"]
+        if self.confusers == "released":
+            said.append("confusers as released: about a quarter of the relations can be dropped unnoticed")
+        return said
+
+    def manifest(self) -> Mapping[str, Any]:
+        """Scenes, regimes and explainers with all their parameters."""
+        return {
+            "data": {d: self._source(d).fingerprint() for d in dict.fromkeys(d for _, d in self.regimes)},
+            "regimes": {f"{model} on {data}": regime for (model, data), regime in self.regimes.items()},
+            "explainers": {
+                m.label: {"class": type(m.explainer).__name__, **{k: repr(v) for k, v in vars(m.explainer).items()}}
+                for m in self.methods
+            },
+            "planned_calls_a_scene": self.planned_calls,
+            "notes": self.notes(),
+        }
+
+
+def default_methods() -> list[Method]:
+    """Return the six explainers with their default parameters."""
+    from medground.explainers.dime import Dime
+    from medground.explainers.emap import Emap
+    from medground.explainers.intershap import InterShap
+    from medground.explainers.multishap import MultiShap
+    from medground.explainers.multiviz import MultiViz
+    from medground.explainers.pid import Pid
+
+    classes: tuple[Any, ...] = (Emap, InterShap, Pid, MultiViz, Dime, MultiShap)
+    return [Method(cls.name, cls()) for cls in classes]
+
+
+def _once(entry: Entry) -> Callable[[], QuestionAnswerer]:
+    """Return a builder that builds once and keeps: the networks of this benchmark are small."""
+    held: list[QuestionAnswerer] = []
+
+    def build() -> QuestionAnswerer:
+        if not held:
+            model = entry.build()
+            if not isinstance(model, QuestionAnswerer):
+                raise ModelError(
+                    f"{entry.name} does not answer questions from a list",
+                    expected="a class with name, info, answers, logits(images, questions) and fingerprint()",
+                )
+            held.append(model)
+        return held[0]
+
+    return build

@@ -47,7 +47,7 @@ class Recipe:
         seed: of weights and scenes.
     """
 
-    steps: int = 12_000
+    steps: int = 9_000
     batch: int = 64
     rate: float = 1.5e-3
     warm: int = 200
@@ -57,7 +57,7 @@ class Recipe:
     seed: int = 0
 
 
-RECIPES: dict[Variant, Recipe] = {"pure": Recipe(), "spurious": Recipe(steps=5_000)}
+RECIPES: dict[Variant, Recipe] = {"pure": Recipe(), "spurious": Recipe(steps=4_000)}
 """The recipes of the shipped weights."""
 
 

@@ -52,7 +52,7 @@ def _draw(colour: str, shape: str, cell: int) -> NDArray[np.uint8]:
     picture = Image.new("RGB", (cell, cell), "white")
     pen = ImageDraw.Draw(picture)
     low, high, middle = cell * 0.1, cell * 0.9, cell / 2
-    style = {"fill": ImageColor.getrgb(colour), "outline": (0, 0, 0), "width": OUTLINE}
+    style = {"fill": ImageColor.getrgb(colour), "outline": (0, 0, 0), "width": OUTLINE * cell // CELL}
     if shape == "circle":
         pen.ellipse((low, low, high, high), **style)  # type: ignore[arg-type]  # one dict of mixed options
     elif shape == "square":

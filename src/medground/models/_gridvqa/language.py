@@ -157,33 +157,58 @@ def parse(text: str) -> Question:
     return question
 
 
-def read(words: Iterable[str]) -> Question:
+def read(words: Iterable[str], *, relations: bool = True) -> Question:
     """Return what remains of a question whose words may have been removed or replaced.
 
-    Descriptions before the first direction belong to the target, those after a direction to its anchor. Unknown
-    words say nothing. A missing first word leaves a count, a missing "than" a single clause.
+    A description ends with its noun, or where an attribute would come twice; further attributes before the next
+    direction say nothing. The first description is the target's, one after a direction its anchor's. A missing first
+    word leaves a count, a missing "than" a single clause.
 
     Args:
         words: words in order, without regard to case and punctuation.
+        relations: False passes over directions as if they were not there, so that no relation is read and no
+            direction changes anything.
     """
     plain = [bare(word) for word in words]
     form = _HEADS.get(plain[0], "count") if plain else "count"
-    sides: list[list[tuple[str | None, str | None, str | None]]] = [[(None, None, None)]]
+    sides: list[list[_Description]] = [[_Description()]]
     for word in plain[1:] if plain and plain[0] in _HEADS else plain:
         if word == "than" and form == "compare":
-            sides.append([(None, None, None)])
+            sides.append([_Description()])
         elif word in _SHORT:
-            sides[-1].append((_SHORT[word], None, None))
-        elif word in COLOURS or word in SHAPES:
-            direction, colour, shape = sides[-1][-1]
-            sides[-1][-1] = (
-                direction,
-                word if word in COLOURS else colour,
-                word if word in SHAPES else shape,
-            )
+            if relations:
+                sides[-1].append(_Description(_SHORT[word]))
+        else:
+            sides[-1][-1].add(word)
     clauses = [
-        Clause(Kind(*side[0][1:]), tuple(Relation(str(d), Kind(c, s)) for d, c, s in side[1:])) for side in sides
+        Clause(side[0].kind, tuple(Relation(str(part.direction), part.kind) for part in side[1:])) for side in sides
     ]
     if form == "compare" and len(clauses) == 1:
         clauses.append(Clause(Kind()))
     return Question(form, tuple(clauses[:2]) if form == "compare" else (clauses[0],))
+
+
+@dataclass(slots=True)
+class _Description:
+    """A description while it is read."""
+
+    direction: str | None = None
+    colour: str | None = None
+    shape: str | None = None
+    closed: bool = False
+
+    def add(self, word: str) -> None:
+        """Take an attribute or the noun, unless the description has ended."""
+        if self.closed:
+            return
+        if word in COLOURS:
+            self.closed = self.colour is not None
+            self.colour = self.colour or word
+        elif word in SHAPES:
+            self.shape, self.closed = word, True
+        elif word == NOUN:
+            self.closed = True
+
+    @property
+    def kind(self) -> Kind:
+        return Kind(self.colour, self.shape)

@@ -109,7 +109,7 @@ class GridNet(nn.Module):
         self.role = nn.Linear(width, len(ROLES))
         self.form = nn.Linear(width, len(FORMS))
         self.free = nn.Linear(width, len(ANSWERS))
-        self.sharp = nn.Parameter(torch.tensor([1.0, 3.0]))
+        self.sharp = nn.Parameter(torch.tensor([2.0, 2.0]))
         nn.init.zeros_(self.free.weight)
         self.register_buffer("codes", _places(), persistent=False)
 
@@ -149,11 +149,12 @@ class GridNet(nn.Module):
         """Return log-probabilities: the form's, plus those of the answers within it."""
         first, second = roles.softmax(-1)[..., 1:3].sum(1).unbind(-1)
         steps = torch.arange(MOST + 1, device=roles.device, dtype=roles.dtype)
-        near, far = self.sharp
-        count = free[:, : MOST + 1] - near * (steps - first[:, None]) ** 2
+        near, far = self.sharp.exp()
+        # Logarithm and tanh keep logits within the range of a usual classifier, however wrong a count is.
+        count = free[:, : MOST + 1] - torch.log1p(near * (steps - first[:, None]) ** 2)
         lean = free[:, MOST + 1] - free[:, MOST + 2]
-        exists = far * (first - 0.5) * 2 + lean
-        more = far * (first - second - 0.5) * 2 + lean
+        exists = far * torch.tanh(2 * first - 1) + lean
+        more = far * torch.tanh(2 * (first - second) - 1) + lean
         log_form = form.log_softmax(-1)
         yes = torch.logaddexp(
             log_form[:, 1] + functional.logsigmoid(exists), log_form[:, 2] + functional.logsigmoid(more)

@@ -1,0 +1,161 @@
+"""Does an explainer tell reasoning from a shortcut? One verdict a method.
+
+Local methods are judged on the same scenes of D_pure under both models, relational questions only. The reasoning
+model's answer comes from targets, anchors and directions, the shortcut model's from everything that fits the target's
+words. So a faithful map puts more mass on anchors (image), on directions and anchors (text), under the first. The
+difference is tested by a paired bootstrap over scenes, corrected over all verdicts (Holm). Global methods face the
+additive fallacy check.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from medground.benchmarks.gridvqa_x.world import PAIRS
+from medground.errors import MetricError
+from medground.metrics.bootstrap import clusters
+from medground.metrics.comparison import holm, paired_means
+from medground.metrics.fallacy import Fallacy, Series, additive_fallacy, series
+from medground.metrics.values import none_if_nan
+
+TELLS, CANNOT, WRONG = "tells them apart", "cannot tell them apart", "points the wrong way"
+_STATISTICS = {"image": ("image_anchors",), "text": ("text_directions", "text_anchors")}
+_RELATIONAL = (pl.col("type") != "A") & ~((pl.col("type") == "CMP") & (pl.col("depth") == 1))
+
+
+def local_verdicts(rows: pl.DataFrame, replicates: int, seed: int, level: float) -> list[dict[str, Any]]:
+    """Return one verdict a local method and modality; empty without both models on D_pure.
+
+    Args:
+        rows: of all regimes.
+        replicates: bootstrap replicates.
+        seed: of the bootstrap.
+        level: coverage of the intervals.
+    """
+    kept = rows.filter((pl.col("scope") == "local") & _RELATIONAL)
+    found = []
+    for method in kept["method"].unique(maintain_order=True):
+        pure, cross = (
+            kept.filter((pl.col("method") == method) & (pl.col("regime") == regime)) for regime in ("pure", "cross")
+        )
+        pairs = pure.join(cross, on="scene_id", suffix="_cross", maintain_order="left")
+        if len(pairs):
+            found += [_verdict(pairs, method, modality, replicates, seed, level) for modality in _STATISTICS]
+    corrected = holm([verdict["p"] for verdict in found])
+    return [verdict | {"p_holm": p} for verdict, p in zip(found, corrected, strict=True)]
+
+
+def _verdict(
+    pairs: pl.DataFrame, method: str, modality: str, replicates: int, seed: int, level: float
+) -> dict[str, Any]:
+    columns = _STATISTICS[modality]
+    first, second = (
+        pairs.select(pl.sum_horizontal([pl.col(f"{c}{end}") for c in columns], ignore_nulls=False))
+        .to_series()
+        .to_numpy()
+        for end in ("", "_cross")
+    )
+    found = paired_means(first, second, clusters(pairs["scene_id"].to_list()), replicates, seed, level)
+    both = ~np.isnan(first.astype(float)) & ~np.isnan(second.astype(float))
+    a, b = first[both].astype(float), second[both].astype(float)
+    word = CANNOT
+    if found.low is not None and found.high is not None:
+        word = TELLS if found.low > 0 else WRONG if found.high < 0 else CANNOT
+    return {
+        "method": method,
+        "modality": modality,
+        "statistic": " + ".join(columns),
+        "verdict": word if found.value is not None else "undefined",
+        "reasoning": float(a.mean()) if a.size else None,
+        "shortcut": float(b.mean()) if b.size else None,
+        "difference": found.value,
+        "low": found.low,
+        "high": found.high,
+        "p": found.p,
+        "n": int(both.sum()),
+        "undefined": int((~both).sum()),
+        "right_order": float(((a > b) + 0.5 * (a == b)).mean()) if a.size else None,
+        "distance": _distance(pairs, modality),
+        "reason": found.reason,
+    }
+
+
+def _distance(pairs: pl.DataFrame, modality: str) -> float | None:
+    """Return the mean total variation between the two models' maps of a scene, each scaled to mass one."""
+    found = []
+    for mine, theirs in pairs.select(f"{modality}_map", f"{modality}_map_cross").iter_rows():
+        if mine is not None and theirs is not None:
+            p, q = np.abs(np.array(mine)), np.abs(np.array(theirs))
+            if p.sum() > 0 and q.sum() > 0:
+                found.append(0.5 * float(np.abs(p / p.sum() - q / q.sum()).sum()))
+    return math.fsum(found) / len(found) if found else None
+
+
+def global_verdicts(rows: pl.DataFrame, replicates: int, seed: int) -> list[dict[str, Any]]:
+    """Return the additive fallacy check of every global method, on type M and on all types with relations.
+
+    Args:
+        rows: of all regimes.
+        replicates: bootstrap replicates.
+        seed: of the bootstrap.
+    """
+    kept = rows.filter(pl.col("scope") == "global")
+    found = []
+    for method in kept["method"].unique(maintain_order=True):
+        for subset, chosen in (("mixed", pl.col("type") == "M"), ("relational", _RELATIONAL)):
+            part = kept.filter((pl.col("method") == method) & chosen)
+            found.append({"method": method, "subset": subset} | _checked(part, replicates, seed))
+    return found
+
+
+def _checked(rows: pl.DataFrame, replicates: int, seed: int) -> dict[str, Any]:
+    by_regime = {regime: _by_depth(rows.filter(pl.col("regime") == regime)) for regime in ("pure", "spurious", "cross")}
+    said: dict[str, Any] = {}
+    for regime, depths in by_regime.items():
+        try:
+            said[regime] = shown(series(depths, resamples=replicates, seed=seed))
+        except MetricError as error:
+            said[regime] = {"reason": error.what}
+    try:
+        check = additive_fallacy(by_regime["pure"], by_regime["spurious"], resamples=replicates, seed=seed)
+    except MetricError as error:
+        return said | {"verdict": "undefined", "reason": error.what}
+    return said | {"verdict": _said(check), "rule_a": check.passes_mean_rule, "rule_b": check.passes_confident_rule}
+
+
+def _by_depth(rows: pl.DataFrame) -> list[NDArray[np.float64]]:
+    depths = sorted({depth for depth, _ in PAIRS} & set(rows["depth"].to_list()))
+    return [
+        rows.filter(pl.col("depth") == d)["score"].cast(pl.Float64).fill_null(float("nan")).to_numpy() for d in depths
+    ]
+
+
+def _said(check: Fallacy) -> str:
+    if check.passes_confident_rule:
+        return "passes: rises at every step, flat and low for the shortcut"
+    if check.passes_mean_rule:
+        return "passes by means alone"
+    faults = [
+        "does not rise with depth for the reasoning model" if not check.pure.increasing else "",
+        "is not flat for the shortcut model" if not check.flat else "",
+        "is not low for the shortcut model" if not check.low else "",
+    ]
+    return "fails: " + ", ".join(fault for fault in faults if fault)
+
+
+def shown(found: Series) -> Mapping[str, Any]:
+    """Return a series as JSON takes it."""
+    return {key: _plain(value) for key, value in asdict(found).items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return none_if_nan(value)
+    return [_plain(v) for v in value] if isinstance(value, Sequence) and not isinstance(value, str) else value
