@@ -295,6 +295,15 @@ class Zoo:
             self._built[key] = self.open(name, self.laid_out(name, self.content(name)), path, **options)
         return self._built[key]
 
+    def build_folder(self, name: str, folder: Path) -> Any:
+        """Return a model whose checkpoint is a folder."""
+        from medground import registry
+
+        key = f"{name} {folder}"
+        if key not in self._built:
+            self._built[key] = registry.load("model", name)(checkpoint=folder, device="cpu")
+        return self._built[key]
+
     def _config(self, name: str) -> Any:
         from transformers import AutoConfig
 

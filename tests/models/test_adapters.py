@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from medground.errors import CheckpointError
+from medground.errors import CheckpointError, ConfigError
 from medground.imaging.geometry import resample_map
 from medground.imaging.reading import Radiograph
 from medground.models.base import CaptionMatcher, Grounder, ModelInfo
@@ -25,6 +25,8 @@ GRIDS = {
     "medclip": 7,
     "medklip": 4,
     "pmc_clip": 7,
+    "clip": 7,
+    "llava_med": 4,
 }
 MATCHERS = {"biomedclip", "m3ae", "medclip", "pmc_clip"}
 ATTENTION = {"carzero", "devide", "kad", "m3ae", "mavl", "medklip"}
@@ -98,10 +100,13 @@ def test_images_are_encoded_once_and_texts_once_a_run(name: str, zoo: Any, pictu
     assert model.encoded_texts == texts
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, "clip", "llava_med"])
 @pytest.mark.parametrize("size", [(60, 40), (40, 60), (48, 48)], ids=["landscape", "portrait", "square"])
-def test_a_cell_of_the_grid_lies_on_the_right_pixels(name: str, size: tuple[int, int], zoo: Any) -> None:
-    model = zoo.build(name)
+def test_a_cell_of_the_grid_lies_on_the_right_pixels(
+    name: str, size: tuple[int, int], zoo: Any, clip_folder: Path, llava_folder: Path
+) -> None:
+    folders = {"clip": clip_folder, "llava_med": llava_folder}
+    model = zoo.build_folder(name, folders[name]) if name in folders else zoo.build(name)
     side, grid = model.preprocess.size, GRIDS[name]
     geometry = model.preprocess.geometry(size)
     for row, column in ((grid // 2, grid // 2 - 1), (grid // 2 - 1, grid // 2)):
@@ -116,8 +121,8 @@ def test_a_cell_of_the_grid_lies_on_the_right_pixels(name: str, size: tuple[int,
         # The other way: those pixels, through the model's own preprocessing.
         pixels = np.zeros((size[1], size[0]), np.float32)
         pixels[round(y0) : round(y1), round(x0) : round(x1)] = 1
-        seen = model.preprocess.normalise(pixels)[0]
-        bright = seen > (seen.max() + model.preprocess.normalise(np.zeros_like(pixels))[0, side // 2, side // 2]) / 2
+        lit = model.preprocess.normalise(pixels)[0] - model.preprocess.normalise(np.zeros_like(pixels))[0]
+        bright = lit > lit.max() / 2
         rows, columns = np.nonzero(bright)
         found = np.array([columns.min(), rows.min(), columns.max() + 1, rows.max() + 1])
         # Painted edges are rounded to whole source pixels, so half of one is allowed, in input pixels.
@@ -234,4 +239,9 @@ def test_every_model_says_what_it_needs_and_under_which_terms(zoo: Any) -> None:
         assert info.citation
         assert info.obtain
         assert (info.unverified is not None) == (name == "devide")
-        assert all(p.annotation for p in registry.parameters(registry.load("model", name)))
+        cls = registry.load("model", name)
+        needed = {p.name: "x" for p in registry.parameters(cls) if p.required}
+        checked = registry.check(cls, needed | {"prompts": {"Mass": "a mass"}, "dtype": "bfloat16"}, where="models[0]")
+        assert isinstance(checked["checkpoint"], Path)
+        with pytest.raises(ConfigError):
+            registry.check(cls, needed | {"dtype": "float8"}, where="models[0]")

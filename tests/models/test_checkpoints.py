@@ -206,6 +206,37 @@ def test_object_anywhere_else_is_refused_by_place_and_name(place: str, tmp_path:
     assert not flag.exists()
 
 
+def test_guarded_reading_restores_every_kind_of_tensor(tmp_path: Path) -> None:
+    whole = torch.arange(12.0).reshape(3, 4)
+    state = {
+        "plain": whole,
+        "transposed": whole.t(),
+        "slice": whole[1:, 2],
+        "parameter": nn.Parameter(torch.rand(2, 2)),
+        "half": torch.rand(3).half(),
+        "brain": torch.rand(3).bfloat16(),
+        "number": torch.tensor(7),
+        "flag": torch.tensor([True, False]),
+        "empty": torch.zeros(0, 3),
+    }
+    path = tmp_path / "w.ckpt"
+    torch.save({"state_dict": state, "hyper_parameters": Config()}, path)
+    found = read_weights(path, Layout(under="state_dict", unused=("hyper_parameters",))).tensors
+    assert found.keys() == state.keys()
+    for name, value in state.items():
+        assert found[name].dtype == value.dtype
+        assert torch.equal(found[name], value)
+
+
+def test_pickle_that_holds_itself_is_refused(tmp_path: Path) -> None:
+    ring: list[object] = [Config()]
+    ring.append(ring)
+    path = tmp_path / "w.ckpt"
+    torch.save({"state_dict": filled(), "ring": ring}, path)
+    with pytest.raises(CheckpointError, match=r"ring\[0\]"):
+        read_weights(path, Layout(under="state_dict"))
+
+
 def test_legacy_pickle_with_an_object_is_refused(tmp_path: Path) -> None:
     flag, path = tmp_path / "ran", tmp_path / "w.pt"
     path.write_bytes(pickle.dumps({"a": Trap(flag)}))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, Literal
@@ -47,6 +48,9 @@ class Runtime:
             raise ConfigError("there is no such device", where="device", got=device, fix="device: auto") from error
         if self.device.type == "cpu" and dtype != "float32":
             raise ConfigError("on a CPU models run in float32", where="dtype", got=dtype, fix="dtype: float32")
+        if deterministic and self.device.type == "cuda":
+            # cuBLAS reads this when it starts; without it, deterministic mode is an error.
+            os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
         self.dtype = dtype
         self.deterministic = deterministic
         self._most: int | None = None

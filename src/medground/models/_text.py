@@ -6,6 +6,7 @@ Prompts are data. A model has a template and, where its authors used other words
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -113,9 +114,11 @@ class Tokenizer:
         return batch["input_ids"], batch["attention_mask"]
 
     def describe(self) -> dict[str, Any]:
-        """Return what the ids depend on, for fingerprints: vocabulary, length, padding."""
-        vocabulary = sorted(self.inner.get_vocab().items(), key=lambda item: item[1])
-        return {"vocabulary": vocabulary, "length": self.length, "padding": self._padding}
+        """Return what the ids depend on, for fingerprints: a hash of vocabulary and rules, length, padding."""
+        backend = getattr(self.inner, "backend_tokenizer", None)
+        rules = json.dumps(sorted(self.inner.get_vocab().items())) if backend is None else backend.to_str()
+        digest = hashlib.sha256(rules.encode()).hexdigest()
+        return {"rules": digest, "length": self.length, "padding": self._padding}
 
 
 def _no_tokenizer(folder: Path, got: str) -> ModelError:
