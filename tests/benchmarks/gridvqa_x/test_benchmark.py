@@ -1,0 +1,255 @@
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from medground.benchmarks.base import Entry, Item, Setting, evaluate
+from medground.benchmarks.gridvqa_x import GridVQAX
+from medground.benchmarks.gridvqa_x.build import Plan, build
+from medground.benchmarks.gridvqa_x.pools import Method, PoolTask, spelt
+from medground.benchmarks.gridvqa_x.rows import SCHEMA, local_row
+from medground.benchmarks.gridvqa_x.sources import Drawn
+from medground.errors import ConfigError, ModelError
+from medground.explainers.base import Attribution
+from medground.explainers.emap import Emap
+from medground.explainers.intershap import InterShap
+from medground.explainers.multiviz import MultiViz
+from medground.models.gridvqa_counter import WordCounter
+from medground.models.gridvqa_rule import RuleExecutor
+
+
+class Reader:
+    """A faithful local explainer: the drop in the answer's logit when a cell or a word is hidden."""
+
+    name = "reader"
+
+    def __init__(self, fill: str = "white") -> None:
+        self.fill = fill
+
+    def calls(self, words, cells, pool):
+        return words + cells
+
+    def explain(self, pool, index):
+        from medground.explainers.base import hide_cells, hide_words
+
+        example, target = pool.examples[index], pool.predicted(index)
+        own = pool.own[index, target]
+        cells, words = pool.grid**2, len(example.words)
+        images = hide_cells(example.image, ~np.eye(cells, dtype=bool), self.fill)
+        texts = hide_words(example.question, ~np.eye(words, dtype=bool))
+        blind = pool.asker.all_pairs(images, [example.question])[:, 0, target]
+        deaf = pool.asker.all_pairs(example.image[None], texts)[0, :, target]
+        return Attribution((own - blind).reshape(pool.grid, -1), own - deaf, target, cells + words)
+
+
+def entries(*classes):
+    return [Entry(cls.name, cls.name, cls.info, cls) for cls in classes]
+
+
+@pytest.fixture(scope="module")
+def bench():
+    found = GridVQAX(per_bucket=3, replicates=60, pictures=1)
+    found.__dict__["methods"] = [Method("emap", Emap()), Method("intershap", InterShap()), Method("reader", Reader())]
+    found.bind(Setting(entries(RuleExecutor, WordCounter)))
+    return found
+
+
+@pytest.fixture(scope="module")
+def rows(bench):
+    return {
+        task.path: pl.DataFrame(
+            [row for m in evaluate(task.open(), task.items(), 1) for row in m.rows], schema=task.schema
+        )
+        for task in bench.tasks()
+    }
+
+
+@pytest.fixture(scope="module")
+def summary(bench, rows):
+    return bench.summarise(rows)
+
+
+def test_every_regime_meets_every_bucket(bench, rows):
+    assert len(rows) == 57
+    assert list(bench.regimes.values()) == ["pure", "spurious", "cross"]
+    assert {path[:2] for path in rows} == {
+        ("gridvqa_rule", "pure"),
+        ("gridvqa_counter", "spurious"),
+        ("gridvqa_counter", "pure"),
+    }
+    assert all(len(part) == 3 * (1 + 3) for part in rows.values())
+    assert len({task.fingerprint() for task in bench.tasks()}) == 57
+
+
+def test_the_analytic_pair_answers_as_its_regimes_say(summary):
+    accuracy = summary.tables["accuracy"]
+
+    def of(regime, group):
+        return accuracy.filter(pl.col("regime") == regime, pl.col("group") == group)["value"].item()
+
+    assert of("pure", "all") == of("spurious", "all") == 1.0
+    assert of("cross", "A") == 1.0
+    for bucket in ("D2-SO-count-d07", "D3-M-count-d07", "D2-CMP-compare-d07", "D3-CMP-compare-d07"):
+        assert of("cross", bucket) == 0.0
+
+
+def test_a_faithful_explainer_tells_the_models_apart(summary):
+    verdicts = {v["modality"]: v for v in summary.data["verdicts"]}
+    assert set(verdicts) == {"image", "text"}
+    for verdict in verdicts.values():
+        assert verdict["verdict"] == "tells them apart"
+        assert verdict["reasoning"] > verdict["shortcut"] == pytest.approx(0, abs=1e-6)
+        assert verdict["low"] > 0
+        assert verdict["right_order"] > 0.7
+
+
+def test_masses_and_counts_are_those_of_the_rows(summary, rows):
+    cells = summary.tables["cells"]
+    for path, regime in ((("gridvqa_rule", "pure"), "pure"), (("gridvqa_counter", "pure"), "cross")):
+        kept = pl.concat([part for p, part in rows.items() if p[:2] == path]).filter(pl.col("method") == "reader")
+        for metric in ("image_mass", "text_iou", "image_mass_shortcut"):
+            cell = cells.filter(
+                pl.col("regime") == regime,
+                pl.col("method") == "reader",
+                pl.col("metric") == metric,
+                pl.col("by") == "all",
+            ).row(0, named=True)
+            assert cell["value"] == pytest.approx(kept[metric].mean())
+            assert cell["sd"] == pytest.approx(kept[metric].std(ddof=0))
+            assert cell["n"] == kept[metric].count()
+            assert cell["n"] + cell["undefined"] == len(kept)
+            assert cell["low"] <= cell["value"] <= cell["high"]
+            unannotated = kept.filter(pl.col("type") == "A", pl.col("answer") == "no")
+            assert cell["unannotated"] == len(unannotated)
+            assert unannotated[metric].is_null().all()
+
+
+def test_the_shortcut_model_is_faithful_to_the_shortcut_mask(summary):
+    cells = summary.tables["cells"].filter(pl.col("by") == "type", pl.col("group") == "M", pl.col("method") == "reader")
+    value = {(regime, metric): v for regime, metric, v in cells.select("regime", "metric", "value").iter_rows()}
+    assert value["cross", "image_mass_shortcut"] > value["cross", "image_mass"]
+    assert value["cross", "text_directions"] == pytest.approx(0, abs=1e-6)
+    assert value["pure", "text_directions"] > 0.05
+    assert value["pure", "image_mass"] > value["cross", "image_mass"]
+
+
+def test_the_summary_is_json_without_nan_and_repeats(bench, rows, summary):
+    text = json.dumps(summary.data, allow_nan=False)
+    again = bench.summarise(dict(reversed(list(rows.items()))))
+    assert json.loads(text)["scenes"] == {"pure": 57, "spurious": 57, "cross": 57}
+    assert json.dumps(bench.summarise(rows).data) == text
+    assert sorted(map(str, again.tables["local"].rows())) == sorted(map(str, summary.tables["local"].rows()))
+
+
+def test_published_tables_stand_beside_ours(summary):
+    table = summary.tables["published"]
+    emap = table.filter(pl.col("table") == "emap", pl.col("regime") == "pure")
+    assert emap["published"].to_list() == [78.6, 74.7, 64.1]
+    assert emap["ours"].is_not_null().all()
+    accuracy = table.filter(pl.col("table") == "accuracy", pl.col("regime") == "pure")
+    assert accuracy["ours"].to_list() == [100.0, 100.0, 100.0]
+    assert table.filter(pl.col("method") == "Qwen3-VL-30B")["ours"].is_null().all()
+
+
+def test_pictures_hold_scene_masks_and_maps_of_both_models(summary):
+    pictures = summary.data["pictures"]
+    assert len(pictures) == 38
+    pure = next(p for p in pictures if p["scene"]["id"].startswith("pure-D3-M-count"))
+    assert {m["regime"] for m in pure["maps"]} == {"pure", "cross"}
+    assert len(pure["maps"][0]["image_map"]) == 25
+    assert len(pure["maps"][0]["text_map"]) == len(pure["scene"]["words"])
+
+
+def test_the_fallacy_check_reports_every_depth(summary):
+    check = next(c for c in summary.data["additive_fallacy"] if (c["method"], c["subset"]) == ("emap", "mixed"))
+    assert check["pure"]["n"] == [6, 6, 6]
+    assert check["verdict"].startswith(("passes", "fails"))
+    assert any(line["pattern"].startswith("emap: synergy") for line in summary.data["findings"])
+
+
+def test_calls_are_planned_noted_and_bounded():
+    plain = GridVQAX()
+    plain.bind(Setting(entries(RuleExecutor, WordCounter)))
+    assert plain.planned_calls == 50 + 1275 + 2 * 64 * 8 + 3 <= 2500
+    assert f"at most {plain.planned_calls} model calls" in plain.notes()[0]
+    with pytest.raises(ConfigError, match="plan 2352 model calls"):
+        GridVQAX(budget=2000).bind(Setting(entries(RuleExecutor)))
+
+
+def test_explainers_of_the_run_replace_the_six():
+    setting = Setting(entries(RuleExecutor))
+    object.__setattr__(setting, "explainers", [Entry("mine", "mine", None, Reader)])
+    found = GridVQAX(per_bucket=2)
+    found.bind(setting)
+    assert [m.label for m in found.methods] == ["mine"]
+    assert list(found.regimes.values()) == ["pure"]
+    assert found.manifest()["explainers"]["mine"]["fill"] == "'white'"
+
+
+def test_wrong_settings_are_named():
+    with pytest.raises(ConfigError, match="one model, or a pair"):
+        GridVQAX().bind(Setting([]))
+    with pytest.raises(ConfigError, match="two scenes"):
+        GridVQAX(per_bucket=1)
+    found = GridVQAX(reasons="nobody")
+    found.bind(Setting(entries(RuleExecutor)))
+    with pytest.raises(ConfigError, match="label"):
+        _ = found.regimes
+
+    class Mute:
+        name, info = "mute", RuleExecutor.info
+
+    found = GridVQAX()
+    found.bind(Setting(entries(Mute)))
+    with pytest.raises(ModelError, match="does not answer questions"):
+        found.tasks()[0].open()
+
+
+def test_a_run_reads_folders_in_the_published_layout(tmp_path):
+    plan = Plan(per_bucket=3, seed=5)
+    build(tmp_path / "pure", plan)
+    found = GridVQAX(per_bucket=3, pure=tmp_path / "pure", replicates=0)
+    found.__dict__["methods"] = []
+    found.bind(Setting(entries(RuleExecutor)))
+    tasks = found.tasks()
+    assert len(tasks) == 19
+    rows = evaluate(tasks[7].open(), tasks[7].items(), 1)[0].rows
+    assert len(rows) == 3
+    assert all(row["right"] for row in rows)
+
+
+def test_a_method_that_cannot_work_leaves_a_reason(bench):
+    source = Drawn("pure", (0.7,), 2, 5, "strict", 0)
+    task = PoolTask(
+        ("m", "pure"), RuleExecutor, source, source.buckets[4], [Method("multiviz", MultiViz())], cell=16, pictures=0
+    )
+    rows = evaluate(task.open(), task.items(), 1)[0].rows
+    assert [row["reason"] for row in rows if row["method"] == "multiviz"] == ["the model gives no gradients"] * 2
+    assert all(row["image_mass"] is None for row in rows)
+    lost = task.open().failed(Item("x", source.buckets[4]), "no such file").rows[0]
+    assert (lost["reason"], lost["right"]) == ("no such file", None)
+    assert set(lost) == set(SCHEMA.names())
+
+
+def test_pixel_maps_are_measured_at_their_own_size_and_kept_by_cell():
+    scene = Drawn("pure", (0.7,), 1, 5, "strict", 0).scenes(Drawn("pure", (0.7,), 1, 5, "strict", 0).buckets[3])[0]
+    values = np.random.default_rng(0).random((80, 80))
+    row = local_row(scene, "m", Attribution(values, None, 0), {"said": "1", "right": True, "target": "1"})
+    coarse = local_row(
+        scene,
+        "m",
+        Attribution(values.reshape(5, 16, 5, 16).sum((1, 3)), None, 0),
+        {"said": "1", "right": True, "target": "1"},
+    )
+    assert row["image_mass"] == pytest.approx(coarse["image_mass"])
+    assert row["image_map"] == pytest.approx(coarse["image_map"])
+    assert row["image_iou"] != coarse["image_iou"]
+    assert row["text_mass"] is None
+
+
+def test_large_counts_are_spelt_as_the_model_spells_them():
+    scene = Drawn("pure", (0.7,), 1, 8, "strict", 0).scenes(Drawn("pure", (0.7,), 1, 8, "strict", 0).buckets[0])[0]
+    big = type(scene)("x", 8, scene.things, scene.question, 23, "pure", 0.7)
+    assert spelt(big, RuleExecutor.answers) == "17+"
+    assert spelt(big, ["1", "2"]) == "23"
