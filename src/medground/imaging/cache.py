@@ -39,6 +39,7 @@ from medground.imaging._files import contents, named
 from medground.imaging.reading import Radiograph, decode
 
 _SUFFIX, _PARTIAL, _ACCOUNT = ".radiograph", ".partial", ".account"
+_DIGITS = 20
 _PACKAGES = (
     *("medground", "numpy", "numba", "pillow", "pydicom", "pyjpegls"),
     *("pylibjpeg", "pylibjpeg-libjpeg", "pylibjpeg-openjpeg", "pylibjpeg-rle"),
@@ -139,17 +140,19 @@ class _Account:
 
     @property
     def total(self) -> int:
-        written = os.pread(self._handle, 100, 0)
-        return int(written) if written.isdigit() else sum(size for *_, size in self.recount())
+        written = os.pread(self._handle, _DIGITS + 1, 0)
+        whole = len(written) == _DIGITS and written.isdigit()
+        return int(written) if whole else sum(size for *_, size in self.recount())
 
     @total.setter
     def total(self, value: int) -> None:
-        os.ftruncate(self._handle, 0)
-        os.pwrite(self._handle, b"%d" % max(value, 0), 0)
+        # In place: some file systems bring a file that was cut before it is written to the disk at once.
+        os.pwrite(self._handle, b"%0*d" % (_DIGITS, max(value, 0)), 0)
 
     def recount(self) -> list[tuple[int, Path, int]]:
         """Set the total to what is there; return when each entry was last used (ns), its path and its size."""
         found = list(_entries(self._folder))
+        os.ftruncate(self._handle, _DIGITS)
         self.total = sum(size for *_, size in found)
         return found
 
