@@ -107,7 +107,9 @@ def score(
 @app.command()
 def report(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="run folders")],
-    out: Annotated[Path | None, typer.Option("--out", help="the HTML file; by default in the first run")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="the HTML file; by default in the run, for several here")
+    ] = None,
     images: Annotated[Images, typer.Option("--images", help="auto: those that may be passed on")] = Images.auto,
     no_images: Annotated[bool, typer.Option("--no-images", help="the same as --images no")] = False,
 ) -> None:

@@ -228,3 +228,16 @@ def test_every_named_protocol_can_summarise_rows_of_its_own() -> None:
         rows = rows_from_maps(make_cases(6), FINDINGS, lambda *_: Found(np.eye(4)), small)
         summary = summarise({("m", "d"): rows}, {}, {"d": FINDINGS}, Options(small, 0, 0))
         assert f"dice@{small.fixed[0]:g}" in {c["metric"] for c in summary.data["cells"]}
+
+
+def test_a_class_of_one_patient_has_no_interval_but_stays_in_the_macro_mean_and_in_its_interval() -> None:
+    rows = make_rows()
+    patient = rows.filter((pl.col("finding") == "Nodule") & pl.col("localised"))["patient_id"][0]
+    rows = rows.filter((pl.col("finding") != "Nodule") | (pl.col("patient_id") == patient))
+    summary = run({("m", "d"): rows}, replicates=200)
+    alone = cell(summary, scope="class", group="Nodule", metric="dice_floor")
+    assert alone["value"] is not None
+    assert alone["low"] is None
+    macro = cell(summary, scope="macro", metric="dice_floor")
+    assert macro["n"] == 2
+    assert macro["low"] <= macro["value"] <= macro["high"]

@@ -24,13 +24,17 @@ def test_a_number_is_written_in_percent_with_its_interval() -> None:
         ("dice@best", "Dice at searched threshold (optimistic)"),
         ("dice_gain", "Dice gain over floor (optimistic)"),
         ("dice_floor", "Dice of all foreground"),
-        ("f1@best", "F1 at best"),
         ("hamming@0.5", "Hamming at 0.5"),
     ],
 )
 def test_only_searched_numbers_are_called_optimistic(metric: str, name: str) -> None:
     assert heading(metric, optimistic=True) == name
     assert heading(metric, optimistic=False) == name.removesuffix(" (optimistic)")
+
+
+def test_a_best_f1_is_always_found_on_the_test_set() -> None:
+    for optimistic in (True, False):
+        assert heading("f1@best", optimistic=optimistic) == "F1 at best (optimistic)"
 
 
 def test_a_row_a_model_and_group_with_its_counts() -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from medground.benchmarks.xbench.cells import Cell
 from medground.benchmarks.xbench.pairs import Floats, Pairs
-from medground.metrics.bootstrap import bootstrap_mean, clusters, macro_replicates, percentile_interval
+from medground.metrics.bootstrap import Clusters, bootstrap_sums, clusters, macro_replicates, percentile_interval
 from medground.metrics.values import Value, mean_defined
 
 Mask = NDArray[np.bool_]
@@ -39,9 +39,12 @@ def grounding_values(pairs: Pairs) -> dict[str, Floats]:
         for name in ("dice", "iou")
     }
     first = f"{protocol.fixed[0]:g}"
+    pointing = pairs.pointing()
+    prior = np.where(pairs.used, pairs.pointing("prior_"), np.nan)
     return {
-        "pointing": pairs.pointing(),
-        "pointing_prior": np.where(pairs.used, pairs.pointing("prior_"), np.nan),
+        "pointing": pointing,
+        "pointing_prior": prior,
+        "pointing_gain": pointing - prior,
         **fixed,
         "dice@best": dice,
         "iou@best": iou,
@@ -69,13 +72,17 @@ def grounding_cells(
     values = grounding_values(pairs)
     groups = list(_groups(pairs, findings, edges))
     replicates = _replicates(pairs, values, [mask for *_, mask in groups], how)
+    codes = _patients(pairs).codes
     for m, (metric, measured) in enumerate(values.items()):
         by_class = []
         for g, (scope, group, mask) in enumerate(groups):
             value = mean_defined(measured[mask], reason=_why(pairs, mask))
             if scope == "class":
                 by_class.append(value)
-            yield _cell(value, replicates[:, g, m], pairs, mask, how, scope=scope, group=group, metric=metric, **who)
+            # One patient says nothing about the next: the group has no interval, but stays in the macro mean.
+            alone = len(np.unique(codes[mask & ~np.isnan(measured)])) < 2
+            spread = np.full(how.replicates, np.nan) if alone else replicates[:, g, m]
+            yield _cell(value, spread, pairs, mask, how, scope=scope, group=group, metric=metric, **who)
         macro = mean_defined([v.value for v in by_class], reason="no class is defined")
         spread = macro_replicates(replicates[:, : len(findings), m])
         everything = np.ones(len(pairs), dtype=bool)
@@ -108,13 +115,21 @@ def _groups(pairs: Pairs, findings: Sequence[str], edges: Sequence[float]) -> It
 def _replicates(
     pairs: Pairs, values: Mapping[str, Floats], masks: Sequence[Mask], how: Resampling
 ) -> NDArray[np.float64]:
-    """Return bootstrap means ``(B, groups, metrics)``, the same draws of patients for all."""
+    """Return bootstrap means ``(B, groups, metrics)``, the same draws of patients for all; NaN where none is drawn."""
     shape = (how.replicates, len(masks), len(values))
     if not how.replicates or not len(pairs):
         return np.full(shape, np.nan)
-    by = clusters(pairs.frame["patient_id"].to_list(), pairs.frame["case_id"].to_list())
-    columns = [np.where(mask, measured, np.nan) for mask in masks for measured in values.values()]
-    return bootstrap_mean(np.stack(columns, axis=1), by, how.replicates, how.seed).reshape(shape)
+    columns = np.stack([np.where(mask, measured, np.nan) for mask in masks for measured in values.values()], axis=1)
+    defined = ~np.isnan(columns)
+    by = _patients(pairs)
+    sums = bootstrap_sums(np.hstack([np.where(defined, columns, 0.0), defined]), by, how.replicates, how.seed)
+    above, below = np.hsplit(sums, 2)
+    means: NDArray[np.float64] = np.divide(above, below, out=np.full(above.shape, np.nan), where=below > 0)
+    return means.reshape(shape)
+
+
+def _patients(pairs: Pairs) -> Clusters:
+    return clusters(pairs.frame["patient_id"].to_list(), pairs.frame["case_id"].to_list())
 
 
 def _cell(
