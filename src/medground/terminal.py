@@ -31,6 +31,7 @@ def show_run(report: RunReport, *, as_json: bool) -> None:
     if "protocol_in_words" in data:
         typer.echo(f"\n{data['protocol_in_words']}")
     show_glance(report.summary, "glance")
+    show_side_by_side(report.summary)
     typer.echo(f"\n{report.items} items, {report.failures} failed, {report.chunks} chunks ({report.reused} reused)")
     seconds = report.profile["total"].get("seconds", {})
     if seconds:
@@ -75,6 +76,7 @@ def show_score(score: Score, *, as_json: bool) -> None:
     typer.echo(f"\n{score.protocol.in_words()}")
     for name in ("glance", "glance_by_class"):
         show_glance(score.summary, name)
+    show_side_by_side(score.summary)
     if score.folder is not None:
         typer.echo(f"\nscores: {score.folder}")
 
@@ -138,6 +140,16 @@ def show_glance(summary: Summary, name: str) -> None:
     else:
         show_table(table, "")
     typer.echo(summary.data.get("legend", ""))
+
+
+def show_side_by_side(summary: Summary) -> None:
+    """Show several datasets beside each other where a summary does, turned to fit: its rows across."""
+    table = summary.tables.get("table1")
+    if table is None:
+        return
+    names, *columns = table.columns
+    rows = [{"percent": c} | dict(zip(table[names], table[c], strict=True)) for c in columns if any(table[c])]
+    _table("Datasets side by side", rows)
 
 
 def show_table(table: pl.DataFrame, title: str) -> None:

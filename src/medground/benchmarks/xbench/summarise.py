@@ -16,6 +16,7 @@ from medground.benchmarks.xbench.grounding import Resampling, grounding_cells
 from medground.benchmarks.xbench.pairs import Floats, Pairs
 from medground.benchmarks.xbench.protocol import Protocol
 from medground.benchmarks.xbench.recognition import Answers, answers, recognition_cells
+from medground.benchmarks.xbench.table1 import table1
 from medground.benchmarks.xbench.tables import make_tables
 from medground.metrics.calibration import reliability
 from medground.metrics.correlation import fit_line
@@ -91,7 +92,8 @@ def summarise(
     }
     scopes = {"glance": options.protocol.averaging, "glance_by_class": "class"}
     at_a_glance = {name: glance(cells, data, scope) for name, scope in scopes.items()}
-    return Summary(data | {"legend": legend(data)}, {**make_tables(cells, data), **at_a_glance})
+    side_by_side = {"table1": table1(cells, data)} if len(findings) > 1 else {}
+    return Summary(data | {"legend": legend(data)}, {**make_tables(cells, data), **at_a_glance, **side_by_side})
 
 
 def _measure(parts: _Parts, rows: pl.DataFrame, findings: tuple[str, ...], options: Options, **who: str) -> None:
