@@ -116,6 +116,21 @@ def test_a_network_gives_the_same_alone_in_batches_and_in_pairs(net, picture):
     assert isinstance(net, QuestionAnswerer)
 
 
+def test_the_number_of_threads_changes_nothing(net, picture):
+    images, texts = np.stack([picture, 1 - picture]), [TEXT, "red circles", "Is there any red circle?"]
+    pairs = np.stack(np.divmod(np.arange(120) % 6, 3), 1)
+    before = torch.get_num_threads()
+    try:
+        found = []
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            found.append(net.pair_logits(images, texts, pairs))
+            assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+    assert np.array_equal(*found)
+
+
 def test_a_network_sees_large_pictures_as_their_means(net, board, picture):
     large = (paint(board, 64) / 255).astype(np.float32)
     assert net.logits(large[None], [TEXT]) == pytest.approx(net.logits(picture[None], [TEXT]), abs=1e-3)

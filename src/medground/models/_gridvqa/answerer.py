@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,11 +72,15 @@ class NetAnswerer:
         found = torch.empty(len(which), len(self.answers))
         with torch.inference_mode():
             cells = self._see(images)
-            for chosen in torch.split(order, self._batch):
+
+        def run(chosen: Tensor) -> None:
+            with torch.inference_mode():
                 image, text = which[chosen].unbind(1)
                 part = codes[text][:, : max(1, int(lengths[text].max()))]
                 output = self._net(cells[image], self._net.read(part), torch.ne(part[..., 0], tokens.PAD))
                 found[chosen.cpu()] = output.answers.float().cpu()
+
+        _side_by_side(run, torch.split(order, self._batch))
         return found.numpy()
 
     def _see(self, images: NDArray[np.floating[Any]]) -> Tensor:
@@ -111,6 +116,26 @@ class NetAnswerer:
     def fingerprint(self) -> str:
         """Depends on the weights and the device."""
         return f"gridvqa-net-1-{self._sha256[:16]}-{self._device.type}"
+
+
+def _side_by_side(run: Callable[[Tensor], None], parts: Sequence[Tensor]) -> None:
+    """Run every part, one a thread of torch: small batches gain nothing from threads within an operation.
+
+    What is in a batch does not depend on the number of threads, and neither does its result.
+    """
+    import torch
+
+    threads = torch.get_num_threads()
+    if threads == 1 or len(parts) == 1:
+        for part in parts:
+            run(part)
+        return
+    torch.set_num_threads(1)
+    try:
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(run, parts))
+    finally:
+        torch.set_num_threads(threads)
 
 
 def card(variant: str) -> dict[str, Any]:
