@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from medground.config import dump_run_file, parse_run_file, read_run_file
+from medground.config import dump_run_file, parse_components, parse_run_file, read_run_file, read_yaml
 from medground.errors import ConfigError
 
 GOOD = {
@@ -38,7 +38,11 @@ def test_overrides_walk_into_mappings_and_lists(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "override", ["engine.chunk", "=3", "models.7.sigma=1", "models.x.sigma=1", "name.a=1", "name.a.b=1"]
+    "override",
+    [
+        *("engine.chunk", "=3", "models.7.sigma=1", "models.x.sigma=1", "models.²=1", "name.a=1", "name.a.b=1"),
+        *("engine.chunk=[", "name=2020-99-99"),
+    ],
 )
 def test_a_wrong_override_is_explained(tmp_path: Path, override: str) -> None:
     with pytest.raises(ConfigError):
@@ -66,6 +70,27 @@ def test_a_wrong_key_or_value_says_where(change: dict[str, object], message: str
 def test_what_is_no_mapping_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(ConfigError):
         read_run_file(written(tmp_path, text))
+
+
+@pytest.mark.parametrize("value", ["2020-99-99", "9" * 5000, "[" * 3000, "!!python/object/apply:os.getcwd []"])
+def test_what_yaml_cannot_hold_is_refused(tmp_path: Path, value: str) -> None:
+    with pytest.raises(ConfigError, match="is not YAML"):
+        read_run_file(written(tmp_path, f"{yaml.safe_dump(GOOD)}seed: {value}\n"))
+
+
+def test_a_key_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="'chunk' stands twice"):
+        read_run_file(written(tmp_path, f"{yaml.safe_dump(GOOD)}engine: {{chunk: 2, workers: 1, chunk: 4}}\n"))
+
+
+def test_anchors_and_merges_are_no_doubles(tmp_path: Path) -> None:
+    text = "a: &a {x: 1, y: 1}\nb: {<<: *a, x: 2}\n"
+    assert read_yaml(text, "it", where=tmp_path)["b"] == {"x": 2, "y": 1}
+
+
+def test_a_component_with_a_wrong_label_says_where() -> None:
+    with pytest.raises(ConfigError, match=r"benchmark.datasets: label"):
+        parse_components([{"name": "manifest", "label": 3}], where="benchmark.datasets")
 
 
 def test_an_absent_file_is_refused(tmp_path: Path) -> None:

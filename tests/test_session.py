@@ -109,6 +109,13 @@ def test_names_are_made_unique(tiny_manifest: Path) -> None:
     assert [m.label for m in session.models] == ["baseline_centre-1", "baseline_centre-2", "noise"]
 
 
+@pytest.mark.parametrize("label", ["baseline_centre-1", "Baseline_Centre-2"])
+def test_names_that_are_still_alike_are_refused(run_file: Path, label: str) -> None:
+    twice = f"models=[{{name: baseline_centre}}, {{name: baseline_centre}}, {{name: baseline_random, label: {label}}}]"
+    with pytest.raises(ConfigError, match="two components have one label"):
+        assemble(read_run_file(run_file, [twice]), run_file.parent)
+
+
 @pytest.mark.parametrize(
     ("override", "error", "message"),
     [

@@ -84,15 +84,37 @@ def read_run_file(path: Path, overrides: Sequence[str] = ()) -> RunFile:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError("the run file cannot be read", where=path, got=str(error)) from error
-    try:
-        data = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ConfigError("the run file is not YAML", where=path, got=str(error)) from error
+    data = read_yaml(text, "the run file", where=path)
     if not isinstance(data, dict):
         raise ConfigError("the run file is not a mapping", where=path, expected="name:, benchmark:, models:")
     for override in overrides:
         _set(data, override)
     return parse_run_file(data, where=str(path))
+
+
+def read_yaml(text: str, what: str, *, where: object) -> Any:
+    """Return the plain data of a YAML text; ``what`` is how a message calls it.
+
+    Raises:
+        ConfigError: it is not YAML, or a key stands twice in one mapping.
+    """
+    try:
+        return _Loader(text).get_single_data()
+    # Beside its own errors, the parser lets through those of Python for dates, long numbers and deep nesting.
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise ConfigError(f"{what} is not YAML", where=where, got=str(error)) from error
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses a key that stands twice in one mapping: the later one would silently win."""
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        node = super().compose_mapping_node(anchor)
+        met: dict[str, yaml.Node] = {}
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and met.setdefault(key.value, key) is not key:
+                raise yaml.MarkedYAMLError(problem=f"the key {key.value!r} stands twice", problem_mark=key.start_mark)
+        return node
 
 
 def parse_run_file(data: Mapping[str, Any], *, where: str = "run file") -> RunFile:
@@ -103,6 +125,20 @@ def parse_run_file(data: Mapping[str, Any], *, where: str = "run file") -> RunFi
     """
     try:
         return RunFile.model_validate(data)
+    except ValidationError as error:
+        raise _explained(error, where) from error
+
+
+def parse_components(given: Any, *, where: str) -> list[Component]:
+    """Return checked components from plain data.
+
+    Raises:
+        ConfigError: it is no list of components.
+    """
+    if not isinstance(given, list) or not all(isinstance(g, dict) and isinstance(g.get("name"), str) for g in given):
+        raise ConfigError(f"{where} is not a list of components", where=where, expected="[{name: ..., ...}]", got=given)
+    try:
+        return [Component.model_validate(g) for g in given]
     except ValidationError as error:
         raise _explained(error, where) from error
 
@@ -134,6 +170,7 @@ def _set(data: dict[str, Any], override: str) -> None:
     path, sign, value = override.partition("=")
     if not sign or not path:
         raise ConfigError("an override is not of the form a.b=c", got=override, fix="--set engine.batch_size=4")
+    content = read_yaml(value, "the value of an override", where=f"--set {override}")
     keys = path.split(".")
     node: Any = data
     for key in keys[:-1]:
@@ -141,16 +178,16 @@ def _set(data: dict[str, Any], override: str) -> None:
     last = keys[-1]
     if isinstance(node, list):
         _step(node, last, override)
-        node[int(last)] = yaml.safe_load(value)
+        node[int(last)] = content
     elif isinstance(node, dict):
-        node[last] = yaml.safe_load(value)
+        node[last] = content
     else:
         raise ConfigError(f"{path!r} leads into a value, not into a mapping or a list", where=f"--set {override}")
 
 
 def _step(node: Any, key: str, override: str) -> Any:
     if isinstance(node, list):
-        if key.isdigit() and int(key) < len(node):
+        if key.isdecimal() and int(key) < len(node):
             return node[int(key)]
         raise ConfigError(
             f"{key!r} is no place in a list of {len(node)}",

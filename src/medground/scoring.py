@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import yaml
 from numpy.typing import NDArray
 
 from medground.benchmarks.base import Summary
@@ -19,7 +18,7 @@ from medground.benchmarks.xbench.pairs import Pairs
 from medground.benchmarks.xbench.protocol import Protocol, resolve_protocol
 from medground.benchmarks.xbench.rescore import Found, Lookup, rows_from_maps
 from medground.benchmarks.xbench.summarise import Options, summarise
-from medground.config import Component
+from medground.config import Component, read_yaml
 from medground.datasets.base import Dataset
 from medground.datasets.manifest import Manifest
 from medground.errors import ConfigError, DataError, RunError
@@ -73,10 +72,7 @@ def read_protocol(text: str) -> Protocol:
     path = Path(text)
     if path.suffix in {".yaml", ".yml", ".json"} and path.is_file():
         text = path.read_text(encoding="utf-8")
-    try:
-        given = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ConfigError("the protocol is not YAML", where="--protocol", got=str(error)) from error
+    given = read_yaml(text, "the protocol", where="--protocol")
     if not isinstance(given, (str, dict)):
         raise ConfigError("a protocol is a name or a mapping", where="--protocol", got=text)
     return resolve_protocol(given)

@@ -10,7 +10,7 @@ from typing import Any
 
 from medground import registry
 from medground.benchmarks.base import Benchmark, Entry, Setting
-from medground.config import Component, RunFile, parse_run_file, read_run_file
+from medground.config import Component, RunFile, parse_components, parse_run_file, read_run_file
 from medground.errors import ConfigError, RunError
 from medground.running.estimate import TaskEstimate, estimate
 from medground.running.options import Options
@@ -95,7 +95,7 @@ def assemble(run: RunFile, base: Path | None = None) -> Session:
         ConfigError: a parameter is wrong.
     """
     given = dict(run.benchmark.parameters)
-    datasets = _components(given.pop("datasets", []), "benchmark.datasets")
+    datasets = parse_components(given.pop("datasets", []), where="benchmark.datasets")
     cls: Any = registry.load("benchmark", run.benchmark.name)
     checked = registry.check(cls, given, where="benchmark", base=base)
     model_entries, model_specs = _models(run, base)
@@ -128,7 +128,7 @@ def _entries(
 ) -> tuple[list[Entry], list[dict[str, Any]]]:
     """Check components; return their entries, and what the resolved run file says of them."""
     entries, specs = [], []
-    for i, (component, label) in enumerate(zip(components, unique_labels(components), strict=True)):
+    for i, (component, label) in enumerate(zip(components, unique_labels(components, where), strict=True)):
         cls: Any = registry.load(kind, component.name)
         place = f"{where}.{i} ({component.name})"
         checked = registry.check(cls, component.parameters, where=place, base=base)
@@ -138,16 +138,19 @@ def _entries(
     return entries, specs
 
 
-def unique_labels(components: Sequence[Component]) -> list[str]:
-    """Return how tables call components: their labels, or names made unique by a number."""
+def unique_labels(components: Sequence[Component], where: str) -> list[str]:
+    """Return how tables and folders call components: their labels, or names made unique by a number.
+
+    Raises:
+        ConfigError: two of them are still alike, upper and lower case taken as one.
+    """
     wanted = [c.label or c.name.rpartition(":")[2] for c in components]
-    return [w if wanted.count(w) == 1 else f"{w}-{wanted[: i + 1].count(w)}" for i, w in enumerate(wanted)]
-
-
-def _components(given: Any, where: str) -> list[Component]:
-    if not isinstance(given, list) or not all(isinstance(g, dict) and isinstance(g.get("name"), str) for g in given):
-        raise ConfigError(f"{where} is not a list of components", where=where, expected="[{name: ..., ...}]", got=given)
-    return [Component.model_validate(g) for g in given]
+    labels = [w if wanted.count(w) == 1 else f"{w}-{wanted[: i + 1].count(w)}" for i, w in enumerate(wanted)]
+    folded = [label.casefold() for label in labels]
+    for label in labels:
+        if folded.count(label.casefold()) > 1:
+            raise ConfigError("two components have one label", where=where, got=label, fix="label: another name")
+    return labels
 
 
 def _written_out(cls: type[Any], given: Mapping[str, Any]) -> dict[str, Any]:
