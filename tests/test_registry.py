@@ -58,6 +58,9 @@ def test_a_class_by_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         registry.load("model", "no_such_module:X")
     with pytest.raises(RegistryError, match="is not a class"):
         registry.load("model", "math:pi")
+    for name in (":", "..:X", "math:", ":pi", "my-lab:X"):
+        with pytest.raises(RegistryError, match="names no class"):
+            registry.load("model", name)
 
 
 def test_parameters_are_checked_and_typed(tmp_path: Path) -> None:

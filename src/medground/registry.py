@@ -89,6 +89,8 @@ def kind_of(name: str) -> Kind:
 
 def _from_path(kind: Kind, name: str) -> type[Any]:
     module, _, attribute = name.partition(":")
+    if not all(part.isidentifier() for part in (*module.split("."), attribute)):
+        raise RegistryError(f"{name!r} names no class", expected="package.module:Class")
     # A class in the folder that the command runs in is the usual case, and a console script does not search there.
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
