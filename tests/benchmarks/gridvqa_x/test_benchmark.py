@@ -152,6 +152,19 @@ def test_published_tables_stand_beside_ours(summary):
     assert table.filter(pl.col("method") == "Qwen3-VL-30B")["ours"].is_null().all()
 
 
+def test_the_glance_shows_accuracy_mass_synergy_and_verdicts(summary):
+    table = summary.tables["glance"]
+    assert table["dataset"].unique(maintain_order=True).to_list() == [
+        "Accuracy",
+        "Local explainers",
+        "Global explainers",
+    ]
+    lines = {(line["method"], line["of"]): line for line in table.iter_rows(named=True)}
+    assert lines["model", "type M, depth 3"]["pure"] == "100.0"
+    assert lines["reader", "text"]["verdict"].startswith("tells them apart")
+    assert len(lines["emap", "depth 1 2 3"]["spurious"].split()) == 3
+
+
 def test_pictures_hold_scene_masks_and_maps_of_both_models(summary):
     pictures = summary.data["pictures"]
     assert len(pictures) == 38

@@ -12,6 +12,7 @@ import polars as pl
 from medground.benchmarks.base import Summary
 from medground.benchmarks.gridvqa_x.cells import REGIMES, cells_of, frame
 from medground.benchmarks.gridvqa_x.findings import findings
+from medground.benchmarks.gridvqa_x.glance import LEGEND, glance
 from medground.benchmarks.gridvqa_x.published import SOURCE, beside
 from medground.benchmarks.gridvqa_x.rows import SCHEMA
 from medground.benchmarks.gridvqa_x.verdicts import global_verdicts, local_verdicts
@@ -70,8 +71,10 @@ def summarise(
         "published_source": SOURCE,
         "calls": _calls(joined),
         "pictures": _pictures(joined),
+        "legend": LEGEND,
     }
     tables = {
+        "glance": glance(cells, data),
         "cells": cells,
         "accuracy": _accuracy(cells),
         "local": _wide(cells, "all"),
