@@ -26,6 +26,7 @@ def pack(shown: Displayed) -> list[bytes]:
     pixels = np.ascontiguousarray(shown.pixels, dtype=np.float32)
     greys, codes = np.empty(_MOST, dtype=np.uint32), np.empty(pixels.size, dtype=np.uint16)
     count = number(pixels.view(np.uint32).ravel(), greys, codes)
+    kept: NDArray[Any]
     if count < 0:  # too many greys for a table
         count, kept = 0, pixels.ravel()
     else:
