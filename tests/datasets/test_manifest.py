@@ -220,6 +220,8 @@ def test_a_bad_mask_file_is_named_with_its_row(own, save, words):
         ({"image": "/etc/passwd"}, "outside", "image"),
         ({"image": "images/.."}, "names no file", "image"),
         ({"image": "images/\0.png"}, "names no file", "image"),
+        ({"image": "../../etc/passwd"}, "outside", "image: ../../etc/passwd"),
+        ({"masks": {"Mass": f"{5000 * 'x'}.png"}}, "missing", "masks.Mass"),
     ],
 )
 def test_every_mistake_is_named_with_its_place(own, record, words, place):
@@ -339,11 +341,28 @@ def test_two_cases_need_two_names(own):
 
 def test_missing_pictures_stop_unless_told_otherwise(own):
     own.json_lines("manifest.jsonl", [{"image": "images/a.png"}, {"image": "images/x.png"}])
-    with pytest.raises(DatasetError, match="1 of 2 pictures"):
+    with pytest.raises(DatasetError, match="1 of 2 pictures") as caught:
         Manifest(own.root).cases()
+    assert "expected: the files that manifest.jsonl names" in str(caught.value)
+    assert "Correct the table" in str(caught.value)
     dataset = Manifest(own.root, missing="skip")
     assert [c.case_id for c in dataset.cases()] == ["a"]
     assert dataset.report().missing == ("x",)
+
+
+def test_a_name_too_long_for_any_file_is_one_that_is_missing(own):
+    own.json_lines("manifest.jsonl", [{"image": "images/a.png"}, {"image": f"images/{5000 * 'x'}.png", "case_id": "x"}])
+    with pytest.raises(DatasetError, match="1 of 2 pictures"):
+        Manifest(own.root).cases()
+    kept = Manifest(own.root, missing="keep")
+    assert [problem.what for problem in kept.check()] == ["a picture is missing"]
+
+
+def test_links_in_a_circle_are_no_file(own):
+    (own.root / "images/loop.png").symlink_to("loop.png")
+    own.json_lines("manifest.jsonl", [{"image": "images/a.png"}, {"image": "images/loop.png"}])
+    with pytest.raises(DatasetError, match="names no file|1 of 2 pictures"):  # Python tells a circle until 3.12
+        Manifest(own.root).cases()
 
 
 def test_links_may_lead_out_only_where_allowed(own, another):

@@ -144,6 +144,12 @@ class Manifest(FolderDataset):
     def _index(self) -> NamedPictures:
         return NamedPictures()
 
+    def _sought(self) -> str:
+        return f"the files that {self._path().name} names"
+
+    def _origin(self) -> str:
+        return "Correct the table."
+
     def _vocabulary(self) -> Sequence[str]:
         return self.findings
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from medground.datasets.base import Case
 from medground.errors import DataError, DatasetError
 from medground.imaging.regions import Region
+from medground.paths import is_file
 
 EXAMPLES = 3
 
@@ -145,7 +146,7 @@ def check_cases(
     """
     known, problems = set(findings), []
     for case in cases:
-        if not case.image.is_file():
+        if not is_file(case.image):
             problems.append(Problem("a picture is missing", case.case_id, got=str(case.image)))
         strange = dict.fromkeys(name for name in (*case.labels, *case.regions) if name not in known)
         problems += [Problem(f"{name!r} is no finding of this dataset", case.case_id) for name in strange]

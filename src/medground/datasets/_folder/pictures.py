@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from medground.datasets.report import shorten
 from medground.errors import DatasetError
-from medground.paths import resolve_inside
+from medground.paths import is_file, resolve_inside
 
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".dcm", ".dicom"})
 DICOM_SUFFIXES = frozenset({".dcm", ".dicom"})
@@ -130,4 +130,4 @@ class NamedPictures:
     def locate(self, key: str) -> Path | None:
         """Return the picture at a path, or None where there is none."""
         path = Path(key)
-        return path if path.is_file() else None
+        return path if is_file(path) else None

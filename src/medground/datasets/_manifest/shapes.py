@@ -15,6 +15,7 @@ from medground.datasets._manifest.rows import Shape
 from medground.datasets.lazy import Maker
 from medground.errors import DatasetError, RegionError
 from medground.imaging.regions import Box, Region
+from medground.paths import is_file
 
 Frame = tuple[int, int]
 
@@ -127,7 +128,7 @@ def _file(shape: Shape, resolve: Callable[[str], Path]) -> Path | None:
         raise DatasetError(
             error.what, where=f"{shape.where}: {error.where}", expected=error.expected, got=error.got, fix=error.fix
         ) from None
-    if not path.is_file():
+    if not is_file(path):
         raise DatasetError("a mask file is missing", where=shape.where, got=shape.value)
     return path
 
