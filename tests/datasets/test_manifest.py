@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import time
 from pathlib import Path
@@ -215,6 +216,10 @@ def test_a_bad_mask_file_is_named_with_its_row(own, save, words):
         ({"labels": {"Mass": "yes"}}, "not true, false or null", "labels.Mass"),
         ({"labels": {"Mass": False}, "boxes": {"Mass": [[1, 2, 3, 4]]}}, "absent but has a region", "line 1"),
         ({"labels": {"Mass": True, "mass": True}}, "two spellings", "line 1"),
+        ({"labels": {"Mass": True, " Mass ": False}}, "contradict each other", "labels.Mass"),
+        ({"labels": {" ": True}}, "finding has no name", "labels"),
+        ({"boxes": {"": [[1, 2, 3, 4]]}}, "finding has no name", "boxes"),
+        ({"boxes": []}, "not an object", "boxes"),
         ({"image": None}, "no image", "image"),
         ({"image": "../../etc/passwd"}, "outside", "image"),
         ({"image": "/etc/passwd"}, "outside", "image"),
@@ -257,6 +262,7 @@ def test_a_bad_code_is_named_with_its_row(own, size, counts, words):
         ('{"image": "images/a.png"', "not JSON"),
         ('["images/a.png"]', "not a JSON object"),
         ("[" * 100_000, "not JSON"),
+        ('{"image": "images/a.png", "case_id": "\\ud800"}', "JSON"),
     ],
 )
 def test_a_bad_line_is_named(own, line, words):
@@ -292,6 +298,32 @@ def test_every_mistake_in_csv_is_named(own, rows, words):
 def test_a_later_row_may_fill_in_a_label(own):
     own.table("manifest.csv", "image,finding,label", "images/a.png,Mass,", "images/a.png,Mass,0")
     assert Manifest(own.root).cases()[0].labels == {"Mass": False}
+
+
+def test_unicode_does_not_break_lines(own):
+    record = one_case(case_id="a\u2028b\x85c", labels={"\u2029Masse \U0001fac1": True})
+    own.table("manifest.jsonl", json.dumps(record, ensure_ascii=False))
+    (case,) = Manifest(own.root).cases()
+    assert (case.case_id, case.labels) == ("a\u2028b\x85c", {"Masse \U0001fac1": True})
+
+
+@pytest.mark.parametrize("name", ["manifest.csv", "manifest.jsonl"])
+def test_another_encoding_is_refused_rather_than_guessed(own, name):
+    own.table(name, "image,finding", "images/a.png,Pneumonie")
+    (own.root / name).write_bytes((own.root / name).read_bytes().replace(b"Pneum", "Épan".encode("latin-1")))
+    with pytest.raises(DatasetError, match="not UTF-8"):
+        Manifest(own.root).cases()
+
+
+def test_an_alias_may_not_contradict(own):
+    own.json_lines("manifest.jsonl", [one_case(labels={"Mass": True, "Masse": False, "Tumor": None})])
+    problem_of(Manifest(own.root, aliases={"Masse": "Mass"}), "contradict each other")
+    assert Manifest(own.root, aliases={"Tumor": "Mass"}).cases()[0].labels == {"Mass": True, "Masse": False}
+
+
+def test_a_finding_is_asked_for_once(own):
+    with pytest.raises(DatasetError, match="asked for twice"):
+        Manifest(own.root, findings=["Mass", "Edema", "Mass"])
 
 
 def test_all_problems_are_counted_at_once(own):
@@ -361,7 +393,7 @@ def test_a_name_too_long_for_any_file_is_one_that_is_missing(own):
 def test_links_in_a_circle_are_no_file(own):
     (own.root / "images/loop.png").symlink_to("loop.png")
     own.json_lines("manifest.jsonl", [{"image": "images/a.png"}, {"image": "images/loop.png"}])
-    with pytest.raises(DatasetError, match="names no file|1 of 2 pictures"):  # Python tells a circle until 3.12
+    with pytest.raises(DatasetError, match=r"names no file|1 of 2 pictures"):  # Python tells a circle until 3.12
         Manifest(own.root).cases()
 
 

@@ -70,6 +70,8 @@ class Manifest(FolderDataset):
         self.root, self.table = (given.parent, given.name) if given.is_file() else (given, table)
         self.unlisted, self.frame, self.missing, self.image_dir = unlisted, frame, missing, None
         self.allow_outside = allow_outside
+        if len(set(findings)) < len(findings):
+            raise DatasetError("a finding is asked for twice", where="findings", expected="each once", got=findings)
         self._names = _Names(tuple(findings), frozenset(ignore), dict(aliases or {}))
         self._inside = Inside(self.root, allow_outside)
 
@@ -169,7 +171,10 @@ class _Names:
         self._judge(met, ledger)
         if self._ignored or self._aliases:
             for entry in entries:
-                entry.labels = {self._of(f): v for f, v in entry.labels.items() if self._of(f) not in self._ignored}
+                labels, entry.labels = entry.labels, {}
+                for finding, said in labels.items():
+                    if self._of(finding) not in self._ignored:
+                        entry.say(self._of(finding), said, f"{entry.where}, labels.{finding}", ledger)
                 named = (shape._replace(finding=self._of(shape.finding)) for shape in entry.shapes)
                 entry.shapes = [shape for shape in named if shape.finding not in self._ignored]
 
@@ -189,5 +194,5 @@ class _Names:
             elif folded.setdefault(name.casefold(), name) != name:
                 ledger.problem("one finding has two spellings", where, expected=folded[name.casefold()], got=name)
         for name in self.asked:
-            if name not in found and found:
-                ledger.problem(f"the manifest never mentions {name!r}", "findings", expected=", ".join(found))
+            if name not in found:
+                ledger.problem(f"the manifest never mentions {name!r}", "findings", expected=", ".join(found) or None)

@@ -54,6 +54,14 @@ class Entry:
     labels: dict[str, bool | None] = field(default_factory=dict)
     shapes: list[Shape] = field(default_factory=list)
 
+    def say(self, finding: str, said: bool | None, where: str, ledger: Ledger) -> None:
+        """Label a finding; nothing said leaves what was said before, and a contradiction is a problem."""
+        before = self.labels.get(finding)
+        if said is not None and before not in (None, said):
+            ledger.problem("labels of a case contradict each other", where, expected=f"{finding}: {before}", got=said)
+        else:
+            self.labels[finding] = before if said is None else said
+
 
 def read_entries(path: Path, ledger: Ledger) -> list[Entry]:
     """Return the cases of a ``.jsonl`` or ``.csv`` table; what cannot be read goes to the ledger.
@@ -61,20 +69,28 @@ def read_entries(path: Path, ledger: Ledger) -> list[Entry]:
     Raises:
         DatasetError: the file is neither, or cannot be read at all.
     """
+    content = read_bytes(path)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DatasetError("a manifest is not UTF-8", where=path, got=str(error), fix="save it as UTF-8") from error
     if path.suffix.lower() == ".csv":
         return _from_csv(path, ledger)
     if path.suffix.lower() in {".jsonl", ".ndjson"}:
-        return list(_from_json_lines(path, ledger))
+        return list(_from_json_lines(path.name, text, ledger))
     raise DatasetError("a manifest is of an unknown kind", where=path, expected="a .csv or .jsonl file")
 
 
-def _from_json_lines(path: Path, ledger: Ledger) -> Iterator[Entry]:
-    for line, text in enumerate(read_bytes(path).decode("utf-8-sig", errors="replace").splitlines(), start=1):
-        where = f"{path.name} line {line}"
+def _from_json_lines(name: str, content: str, ledger: Ledger) -> Iterator[Entry]:
+    # Not splitlines(): a line of JSON may hold the separators of Unicode.
+    for line, text in enumerate(re.split(r"\r\n|\n|\r", content), start=1):
+        where = f"{name} line {line}"
         if not text.strip():
             continue
         try:
             record = json.loads(text, object_pairs_hook=_unique, parse_constant=_refused)
+            if "\\u" in text:  # an escape may stand for half a character, which no file name and no hash can hold
+                json.dumps(record, ensure_ascii=False).encode()
         except (ValueError, RecursionError) as error:
             ledger.problem("a line is not JSON", where, got=error)
             continue
@@ -92,19 +108,20 @@ def _entry_of(record: Mapping[str, Any], where: str, ledger: Ledger) -> Entry | 
     # A case with an id and no image is one whose picture is missing: maps made elsewhere need none.
     entry = Entry(where, image.strip(), case_id or Path(image.strip()).stem)
     entry.patient_id, entry.view = _text(record.get("patient_id")), _text(record.get("view"))
-    for finding, label in _object(record, "labels", where, ledger).items():
+    for finding, label in _by_finding(record, "labels", where, ledger):
+        place = f"{where}, labels.{finding}"
         if label not in (True, False, None):
-            ledger.problem("a label is not true, false or null", f"{where}, labels.{finding}", got=label)
+            ledger.problem("a label is not true, false or null", place, got=label)
         else:
-            entry.labels[finding.strip()] = None if label is None else bool(label)
+            entry.say(finding, None if label is None else bool(label), place, ledger)
     for key, kind in JSON_SHAPES.items():
-        for finding, value in _object(record, key, where, ledger).items():
+        for finding, value in _by_finding(record, key, where, ledger):
             place = f"{where}, {key}.{finding}"
             shapes = value if isinstance(value, list) else [value]
             if value is not shapes and kind != "mask":
                 ledger.problem("boxes and polygons are lists of lists", place, got=str(value)[:60])
             else:
-                entry.shapes += [Shape(finding.strip(), kind, v, record.get("frame"), place) for v in shapes]
+                entry.shapes += [Shape(finding, kind, v, record.get("frame"), place) for v in shapes]
     return entry
 
 
@@ -154,13 +171,11 @@ def _add_row(entry: Entry, row: Mapping[str, str | None], where: str, ledger: Le
 
 
 def _add_label(entry: Entry, finding: str, text: str | None, where: str, ledger: Ledger) -> None:
-    said, before = truth(text), entry.labels.get(finding)
+    said = truth(text)
     if text is not None and said is None:
         ledger.problem("a label is not 1 or 0", where, expected="1, 0 or empty", got=text)
-    elif said is not None and before not in (None, said):
-        ledger.problem("rows of a case contradict each other", where, expected=f"{finding}: {before}", got=text)
     else:
-        entry.labels[finding] = before if said is None else said
+        entry.say(finding, said, where, ledger)
 
 
 def _numbers(texts: list[str]) -> list[float | None]:
@@ -201,12 +216,18 @@ def _keys_known(keys: Iterable[str], known: tuple[str, ...], where: str, ledger:
     return not strange
 
 
-def _object(record: Mapping[str, Any], key: str, where: str, ledger: Ledger) -> dict[str, Any]:
-    value = record.get(key)
-    if value is None or isinstance(value, dict):
-        return value or {}
-    ledger.problem("a value is not an object", f"{where}, {key}", expected="finding: value", got=type(value).__name__)
-    return {}
+def _by_finding(record: Mapping[str, Any], key: str, where: str, ledger: Ledger) -> Iterator[tuple[str, Any]]:
+    """Yield what a case says of each finding under one key."""
+    found = record.get(key)
+    if not isinstance(found, dict | None):
+        kind = type(found).__name__
+        ledger.problem("a value is not an object", f"{where}, {key}", expected="finding: value", got=kind)
+        return
+    for finding, value in (found or {}).items():
+        if finding.strip():
+            yield finding.strip(), value
+        else:
+            ledger.problem("a finding has no name", f"{where}, {key}", got=repr(finding))
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
