@@ -19,7 +19,7 @@ _WIDTH, _TEXT_WIDTH, _TEXT_SCALE = 0.25, 25.0, 100.0
 
 
 class Dime:
-    """Maps of the multimodal part by default; those of the unimodal part among the extras.
+    """LIME maps of what image and text say together; those of what each says alone are among the extras.
 
     Args:
         background: samples of the pool behind the projection, the instance included.

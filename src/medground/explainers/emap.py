@@ -16,7 +16,7 @@ from medground.metrics.interactions import projection_synergy
 
 
 class Emap:
-    """Needs the pool's matrix of every image with every text, and nothing more.
+    """The share of the answers that no additive function of image and text gives, in percent.
 
     Args:
         centred: subtract the mean over answers from all logits first; a softmax does not see it.

@@ -15,7 +15,9 @@ from medground.metrics.interactions import modality_interaction
 
 
 class InterShap:
-    """Backgrounds are all other samples of the pool: the values come from its matrix, without further calls.
+    """The share of the interaction between image and text in the probability of the answer, 0..1.
+
+    Backgrounds are all other samples of the pool: the values come from its matrix, without further calls.
 
     Args:
         all_pairs: the empty coalition is the mean over all pairs of the pool instead of its matched pairs.

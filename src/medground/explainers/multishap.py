@@ -29,7 +29,7 @@ _SHRINK = 0.2
 
 
 class MultiShap:
-    """Maps are interactions summed over the other modality.
+    """Shapley interactions of cells with words; a map sums them over the other modality.
 
     Args:
         budget: model calls of the crossed sampler.

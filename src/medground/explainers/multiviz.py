@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class MultiViz:
-    """One forward and two backward passes; maps have one value a pixel.
+    """Second-order gradient maps, one value a pixel, from one forward and two backward passes.
 
     Args:
         output: ``sum`` of all logits, as the published code runs; ``chosen`` is the explained answer's, a branch

@@ -16,7 +16,7 @@ from medground.metrics.information import decompose
 
 
 class Pid:
-    """Synergy in nats; no model calls beyond the pool's matrix.
+    """Synergy of image and text clusters about the answer, in nats.
 
     Args:
         clusters: a modality. The published code takes 20; with 50 examples that leaves one sample a cell, and synergy

@@ -62,7 +62,7 @@ def test_the_example_runs_and_says_whether_it_tells_the_models_apart(occlusion, 
     summary = json.loads((tmp_path / "runs" / "my-explainer" / "summary.json").read_text())
     verdicts = {v["modality"]: v["verdict"] for v in summary["verdicts"]}
     assert set(verdicts) == {"image", "text"}
-    assert all(v["method"] == "occlusion" for v in summary["verdicts"])
+    assert all(v["method"] == "Occlusion" for v in summary["verdicts"])
 
 
 def test_the_page_names_what_exists():

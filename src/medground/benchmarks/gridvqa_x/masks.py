@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from medground.benchmarks.gridvqa_x.checker import Cell, Placed, Truth
-from medground.models._gridvqa.language import COLOURS, DIRECTIONS, SHAPES, Kind, Question, bare
+from medground.models._gridvqa.language import COLOURS, DIRECTIONS, SHAPES, Question, bare
 
 Convention = Literal["correct", "released"]
 
@@ -39,21 +39,12 @@ def text_mask(text: str, convention: Convention = "correct") -> NDArray[np.bool_
     return np.array([i == 0 or bare(word) in told for i, word in enumerate(text.split())], bool)
 
 
-def shortcut_text_mask(question: Question) -> NDArray[np.bool_]:
+def shortcut_text_mask(text: str) -> NDArray[np.bool_]:
     """Return one flag a word: what a model that counts target words reads (ours).
 
     The first word, the words of the targets, "more" and "than"; no direction and no anchor.
     """
-    words = [bare(word) for word in question.text.split()]
-    flags, clause, anchors = np.zeros(len(words), bool), 0, 0
-    for i, word in enumerate(words):
-        if word == "than":
-            clause, anchors = 1, 0
-        anchors += word in _DIRECTION_WORDS
-        target = question.clauses[min(clause, len(question.clauses) - 1)].target
-        named = not anchors and word in _named(target)
-        flags[i] = i == 0 or word in ("more", "than") or named
-    return flags
+    return np.array([role in ("head", "target") for role in word_roles(text)], bool)
 
 
 def word_roles(text: str) -> list[str]:
@@ -70,10 +61,6 @@ def word_roles(text: str) -> list[str]:
         else:
             roles.append("filler")
     return roles
-
-
-def _named(kind: Kind) -> tuple[str | None, str | None]:
-    return kind.colour, kind.shape
 
 
 def position_mask(things: Sequence[Placed], question: Question, truth: Truth) -> frozenset[Cell]:

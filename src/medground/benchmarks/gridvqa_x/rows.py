@@ -130,7 +130,7 @@ def _text_figures(scene: Scene, values: NDArray[Any]) -> dict[str, float]:
     causal, released, shortcut = (
         text_mask(text),
         text_mask(text, "released"),
-        shortcut_text_mask(scene.question),
+        shortcut_text_mask(text),
     )
     roles = np.array(word_roles(text))
     return {
