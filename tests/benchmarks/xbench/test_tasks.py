@@ -15,7 +15,7 @@ from medground.benchmarks.xbench import XBench
 from medground.benchmarks.xbench.rows import SCHEMA
 from medground.benchmarks.xbench.tasks import check_prediction, seen_patients
 from medground.datasets.manifest import Manifest
-from medground.errors import DataError, ModelError
+from medground.errors import ConfigError, DataError, DatasetError, ModelError
 from medground.imaging.geometry import Geometry
 from medground.models.base import ModelInfo, Prediction
 
@@ -125,6 +125,18 @@ def test_a_prediction_of_another_shape_is_refused(changes: dict[str, Any], messa
     check_prediction(prediction(), 2, 3, "fake")
     with pytest.raises(ModelError, match=message):
         check_prediction(prediction(**changes), 2, 3, "fake")
+
+
+@pytest.mark.parametrize("edges", [(0.0, 0.1), (0.1, 1.0), (0.1, 0.1), (float("nan"),)])
+def test_edges_of_sizes_part_the_picture(edges: tuple[float, ...]) -> None:
+    with pytest.raises(ConfigError, match="different shares"):
+        XBench(size_edges=edges)
+
+
+def test_a_dataset_without_findings_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "manifest.jsonl").write_text('{"case_id": "a"}\n')
+    with pytest.raises(DatasetError, match="names no finding"):
+        bench(tmp_path, Fake()).tasks()
 
 
 def test_what_cannot_point_is_refused(tiny_manifest: Path) -> None:

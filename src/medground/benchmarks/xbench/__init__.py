@@ -15,7 +15,7 @@ from medground.benchmarks.xbench.rows import KeepMaps
 from medground.benchmarks.xbench.tasks import GroundingTask, Reader
 from medground.datasets.base import Dataset
 from medground.datasets.overlap import shared_sources
-from medground.errors import ConfigError, ModelError
+from medground.errors import ConfigError, DatasetError, ModelError
 from medground.imaging.reading import read_radiograph
 from medground.models.base import Grounder
 
@@ -51,6 +51,13 @@ class XBench:
             raise ConfigError("replicates cannot be negative", where="benchmark.replicates", got=replicates)
         if not 0 < cache_gb < float("inf"):
             raise ConfigError("a decode cache has a size", where="benchmark.cache_gb", expected="above 0", got=cache_gb)
+        if len(set(size_edges)) < len(size_edges) or not all(0 < edge < 1 for edge in size_edges):
+            raise ConfigError(
+                "edges of sizes are different shares of the picture",
+                where="benchmark.size_edges",
+                expected="each above 0 and below 1",
+                got=size_edges,
+            )
         self.protocol = resolve_protocol(protocol)
         self.keep_maps: KeepMaps = keep_maps
         self.replicates = replicates
@@ -94,7 +101,11 @@ class XBench:
 
     @cached_property
     def _datasets(self) -> dict[str, Dataset]:
-        return {entry.label: entry.build() for entry in self._setting.datasets}
+        datasets = {entry.label: entry.build() for entry in self._setting.datasets}
+        for label, dataset in datasets.items():
+            if not dataset.findings:
+                raise DatasetError("a dataset names no finding", where=label, expected="one to evaluate, or more")
+        return datasets
 
     def summarise(self, rows: Mapping[tuple[str, ...], pl.DataFrame], protocol: Protocol | None = None) -> Summary:
         """Summarise rows; see :func:`medground.benchmarks.xbench.summarise.summarise`.

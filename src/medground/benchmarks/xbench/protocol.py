@@ -67,10 +67,17 @@ class Protocol(BaseModel):
     source: str = Field("", description="where the choices come from")
 
     @model_validator(mode="after")
-    def _thresholds_are_on_the_grid(self) -> Protocol:
+    def _choices_fit_each_other(self) -> Protocol:
+        if self.grid != "original" and min(self.grid) < 1:
+            raise ValueError(f"grid: {self.grid} is no width and height of 1 or more")
+        # What a fixed threshold is called in cells and tables must tell it from the others.
+        if not np.isfinite(self.fixed).all() or len({f"{tau:g}" for tau in self.fixed}) < len(self.fixed):
+            raise ValueError(f"fixed: {self.fixed} are not finite, or not different")
+        if self.search == ():
+            raise ValueError("search: no threshold is left to pick")
         for tau in self.search or ():
-            if round(tau * self.steps) / self.steps != tau:
-                raise ValueError(f"search: {tau} is not a multiple of 1/{self.steps}")
+            if tau not in self.tau:
+                raise ValueError(f"search: {tau} is not one of 0, 1/{self.steps} ... 1")
         if self.scope == "image" and self.split == "crossfit":
             raise ValueError("one threshold an image cannot come from other patients: scope image needs split test")
         return self
@@ -173,6 +180,8 @@ def resolve_protocol(given: str | Mapping[str, Any]) -> Protocol:
         return PROTOCOLS[given]
     changes = dict(given)
     base = changes.pop("base", None)
+    if base is not None and not isinstance(base, str):
+        raise ConfigError("a protocol's base is a name", where="protocol.base", expected=", ".join(PROTOCOLS), got=base)
     known = [*Protocol.model_fields, "base"]
     for key in changes:
         if key not in known:
@@ -182,22 +191,26 @@ def resolve_protocol(given: str | Mapping[str, Any]) -> Protocol:
                 expected=", ".join(known),
                 fix=did_you_mean(key, known),
             )
-    start = resolve_protocol(base).model_dump() | {"source": f"{base}, changed"} if base else {}
+    start = resolve_protocol(base).model_dump() | {"source": f"{base}, changed"} if base is not None else {}
     try:
-        return Protocol.model_validate(
+        made = Protocol.model_validate(
             {"name": f"{base} (changed)" if base else "own"} | start | _renamed(base, changes)
         )
     except ValidationError as error:
         first = error.errors()[0]
         raise ConfigError(
-            f"the protocol is not right: {first['msg'].lower()}",
+            f"the protocol is not right: {first['msg'].removeprefix('Value error, ').lower()}",
             where=".".join(["protocol", *map(str, first["loc"])]),
-            got=None if first["type"] == "missing" else repr(first["input"]),
+            got=repr(first["input"]) if first["loc"] and first["type"] != "missing" else None,
         ) from error
+    published = PROTOCOLS.get(made.name)
+    if published is not None and made.model_copy(update={"source": published.source}) != published:
+        raise ConfigError("a protocol with choices of its own needs a name of its own", where="protocol", got=made.name)
+    return made
 
 
 def _renamed(base: str | None, changes: dict[str, Any]) -> dict[str, Any]:
-    """A changed protocol must not carry the published name."""
+    """A changed protocol does not carry the published name."""
     real = {k: v for k, v in changes.items() if k not in {"name", "source"}}
     if base and real and "name" not in changes:
         return changes | {"name": f"{base} (changed)"}
