@@ -46,11 +46,11 @@ class Reference:
         citation="none: it comes with this version of medground; for its pictures Wang et al., ChestX-ray8, CVPR 2017",
         obtain="ships with medground; `medground train reference` makes it anew",
         seen={
-            "nih_chestxray14": "labels and boxes of half of the patients with boxes",
-            "rsna_pneumonia": "may hold patients of ChestX-ray14 seen with labels and boxes",
-            "siim_pneumothorax": "may hold patients of ChestX-ray14 seen with labels and boxes",
-            "chestx_det": "may hold patients of ChestX-ray14 seen with labels and boxes",
-            "phantom": "drawn by the same rules from another seed",
+            "nih_chestxray14": "labels and boxes of half of the patients",
+            "rsna_pneumonia": "some patients, labels and boxes",
+            "siim_pneumothorax": "some patients, labels and boxes",
+            "chestx_det": "some patients, labels and boxes",
+            "phantom": "same drawing, other seed",
         },
     )
 

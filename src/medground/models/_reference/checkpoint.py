@@ -36,6 +36,7 @@ def save(network: ReferenceNet, card: Mapping[str, Any], path: Path) -> None:
         for name, tensor in network.state_dict().items()
     }
     save_file(tensors, path, metadata={"card": json.dumps(card, sort_keys=True)})
+    path.chmod(0o644)  # safetensors writes files that only their owner may read
 
 
 def load(path: Path = SHIPPED) -> Loaded:
