@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -117,11 +118,37 @@ def test_a_missing_map_is_absent_and_a_strange_one_is_refused(heatmaps: tuple[Pa
         score(None, PROTOCOLS["xbench"], cases, tmp_path / "more.npz")
 
 
-@pytest.mark.parametrize("content", [b"", b"nonsense", b"PK\x03\x04"])
+@pytest.mark.parametrize("names", [["a", "a/x"], ["a/x/y"]])
+def test_a_map_belongs_to_one_case_and_finding(tmp_path: Path, names: list[str]) -> None:
+    rows = {"rows": [[0, 1], [1, 1]]}
+    cases = [{"case_id": "a", "masks": {"x": rows}}, {"case_id": "a/x", "masks": {"y": rows, "x": rows}}]
+    cases += [{"case_id": "a/x/y", "masks": {"z": rows}}]
+    files = write(tmp_path, cases, {name: np.eye(2) for name in names})
+    with pytest.raises(DataError, match=r"two maps belong to one|stands for several cases"):
+        score(None, PROTOCOLS["xbench"], *files)
+
+
+def test_one_map_in_two_files_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    np.save(tmp_path / "a/Mass.npy", np.eye(2))
+    np.savez(tmp_path / "a/Mass.npz", np.eye(2))
+    with pytest.raises(DataError, match="there twice"):
+        read_maps(tmp_path)
+
+
+@pytest.mark.parametrize("text", ['{"a": [[1, 2]], "a": [[2, 1]]}', "[]", '{"a": [[1], [2, 3]]}', '{"a": [["x"]]}'])
+def test_json_that_holds_no_maps_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "maps.json").write_text(text)
+    with pytest.raises(DataError):
+        read_maps(tmp_path / "maps.json")
+
+
+@pytest.mark.parametrize("content", [b"", b"nonsense", b"PK\x03\x04", pickle.dumps([1])])
 def test_damaged_maps_are_explained(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "maps.npz").write_bytes(content)
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match="cannot be read") as caught:
         read_maps(tmp_path / "maps.npz")
+    assert "allow_pickle" not in str(caught.value)
 
 
 def test_arrays_that_are_no_maps_are_refused(tmp_path: Path) -> None:

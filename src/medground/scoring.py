@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import zipfile
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ from medground.benchmarks.xbench.protocol import Protocol, resolve_protocol
 from medground.benchmarks.xbench.rescore import Found, Lookup, rows_from_maps
 from medground.benchmarks.xbench.summarise import Options, summarise
 from medground.config import Component, read_yaml
-from medground.datasets.base import Dataset
+from medground.datasets.base import Case, Dataset
 from medground.datasets.manifest import Manifest
 from medground.errors import ConfigError, DataError, RunError
 from medground.imaging.geometry import Geometry
@@ -126,22 +128,12 @@ def score_maps(dataset: Dataset, maps: Mapping[str, NDArray[Any]], protocol: Pro
         protocol: every choice.
 
     Raises:
-        DataError: a map belongs to no case.
+        DataError: a map belongs to no case or to several, or two maps to one case and finding.
     """
     cases = dataset.cases()
     findings = tuple(dataset.findings)
-    single = {c.case_id: next(iter(c.regions)) for c in cases if len(c.regions) == 1}
-    by_pair = {(c.case_id, f): f"{c.case_id}/{f}" for c in cases for f in findings}
-    names = {key: c for c, key in by_pair.items()} | {case: (case, finding) for case, finding in single.items()}
-    strange = sorted(set(maps) - set(names))
-    if strange:
-        raise DataError(
-            f"{len(strange)} maps belong to no case",
-            where=strange[0],
-            expected="'case_id/finding', or 'case_id' where a case has one localised finding",
-            fix="correct the names of the maps, or add the cases",
-        )
-    known = {names[key]: array for key, array in maps.items()}
+    pairs = _pairs(maps, cases, findings)
+    known = {pair: maps[name] for name, pair in pairs.items()}
 
     def lookup(case_id: str, finding: str) -> Found:
         return Found(known.get((case_id, finding)), absent="no map of this case and finding")
@@ -153,6 +145,31 @@ def score_maps(dataset: Dataset, maps: Mapping[str, NDArray[Any]], protocol: Pro
     return Score(protocol, rows, summarise(rows, cards, {dataset.name: findings}, Options(protocol)))
 
 
+def _pairs(names: Iterable[str], cases: Sequence[Case], findings: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Return which (case, finding) every name of a map stands for."""
+    meant: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for case in cases:
+        for finding in findings:
+            meant[f"{case.case_id}/{finding}"].append((case.case_id, finding))
+        if len(case.regions) == 1:
+            meant[case.case_id].append((case.case_id, next(iter(case.regions))))
+    strange = sorted(name for name in names if name not in meant)
+    if strange:
+        raise DataError(
+            f"{len(strange)} maps belong to no case",
+            where=strange[0],
+            expected="'case_id/finding', or 'case_id' where a case has one localised finding",
+            fix="correct the names of the maps, or add the cases",
+        )
+    taken: dict[tuple[str, str], str] = {}
+    for name in names:
+        if len(meant[name]) > 1:
+            raise DataError("the name of a map stands for several cases", where=name, got=meant[name])
+        if (other := taken.setdefault(meant[name][0], name)) != name:
+            raise DataError("two maps belong to one case and finding", where=f"{other}, {name}", got=meant[name][0])
+    return {name: pair for pair, name in taken.items()}
+
+
 def read_maps(path: Path) -> dict[str, NDArray[Any]]:
     """Read heat maps: an ``.npz`` (``case/finding`` -> map), a ``.json`` of nested lists, or a folder of files.
 
@@ -160,9 +177,7 @@ def read_maps(path: Path) -> dict[str, NDArray[Any]]:
         DataError: the file is not readable, or an entry is no map.
     """
     if path.is_dir():
-        files = [p for p in sorted(path.rglob("*")) if p.suffix.lower() in SUFFIXES]
-        named = {p.relative_to(path).with_suffix("").as_posix(): p for p in files}
-        return {name: read_map(resolve_inside(path, str(file.relative_to(path))))[0] for name, file in named.items()}
+        return _load_folder(path)
     try:
         loaded = _load_json(path) if path.suffix == ".json" else _load_npz(path)
     except Exception as error:  # a damaged file can raise anything in the decoders
@@ -180,15 +195,36 @@ def read_maps(path: Path) -> dict[str, NDArray[Any]]:
     return loaded
 
 
+def _load_folder(path: Path) -> dict[str, NDArray[Any]]:
+    files: dict[str, Path] = {}
+    for file in (p.relative_to(path) for p in sorted(path.rglob("*")) if p.suffix.lower() in SUFFIXES):
+        name = file.with_suffix("").as_posix()
+        if (other := files.setdefault(name, file)) != file:
+            raise DataError("a map is there twice", where=f"{path / other}, {path / file}", expected="one file a map")
+    return {name: read_map(resolve_inside(path, str(file)))[0] for name, file in files.items()}
+
+
 def _load_npz(path: Path) -> dict[str, NDArray[Any]]:
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-        return {name: _floating(archive[name]) for name in archive.files}
+    with path.open("rb") as file:
+        if not zipfile.is_zipfile(file):
+            raise ValueError("it is no .npz")  # before numpy takes it for a pickle, and says how to trust it
+        file.seek(0)
+        with np.load(file, allow_pickle=False) as archive:
+            return {name: _floating(archive[name]) for name in archive.files}
 
 
 def _load_json(path: Path) -> dict[str, NDArray[Any]]:
-    content = json.loads(path.read_text(encoding="utf-8"))
+    content = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_once)
+    if not isinstance(content, dict):
+        raise TypeError(f"it holds a {type(content).__name__}, not names and maps")
     # null stands for NaN, which JSON does not have.
     return {name: np.array(rows, dtype=np.float64) for name, rows in content.items()}
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError("a name stands twice")
+    return dict(pairs)
 
 
 def _floating(array: NDArray[Any]) -> NDArray[Any]:
