@@ -11,7 +11,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from medground.datasets.phantom import Drawing, Scene, draw, make_scene
+from medground.datasets.phantom import Drawing, draw, make_scene
 from medground.errors import CheckpointError, ModelError
 from medground.imaging.reading import Radiograph
 from medground.models._reference import augment, checkpoint, losses
@@ -269,37 +269,29 @@ class TestShipped:
         measured = measure(network, phantom_tests(160, UNSEEN), FINDINGS)
         tuned = round(100 * checkpoint.load().card["figures"]["unseen phantoms"]["threshold"])
         macro = figures(measured, FINDINGS, tuned)["macro"]
-        # The floors are 90, 75 and 58 on many phantoms; 160 of them leave room for chance of about two errors.
-        assert macro["auc"]["value"] > 86
-        assert macro["pointing"]["value"] > 69
-        assert macro["dice"]["value"] > 53
+        assert macro["auc"]["value"] > 92
+        assert macro["pointing"]["value"] > 79
+        assert macro["dice"]["value"] > 62
 
 
 class TestControls:
     """What only a closed world can ask: the cause of a score is removed or moved, and nothing else."""
 
-    @pytest.fixture(scope="class")
-    def pairs(self) -> list[tuple[str, Scene]]:
-        return [
-            (finding, make_scene(UNSEEN, case, [finding]))
-            for finding in ("Effusion", "Pneumothorax", "Mass", "Cardiomegaly", "Pneumonia")
-            for case in range(8)
-        ]
-
-    def test_removing_a_finding_lowers_its_score_and_moves_the_others_less(
-        self, shipped: Reference, pairs: list[tuple[str, Scene]]
-    ) -> None:
-        own, others = [], []
-        for finding, scene in pairs:
-            images = [radiograph(draw(s, SIZE)) for s in (scene, scene.without(finding))]
-            p = shipped.predict(images, FINDINGS).probabilities
-            change = p[1] - p[0]
-            column = FINDINGS.index(finding)
-            own.append(change[column])
-            others.append(np.abs(np.delete(change, column)).mean())
-        assert np.mean(np.array(own) < 0) >= 0.9
-        assert np.mean(own) < -0.45
-        assert np.mean(others) < 0.15
+    @pytest.mark.parametrize("finding", FINDINGS)
+    def test_removing_a_finding_lowers_its_probability_and_no_other(self, shipped: Reference, finding: str) -> None:
+        images = []
+        for case in range(16):
+            scene = make_scene(UNSEEN, case, [finding])
+            images += [radiograph(draw(scene, SIZE)), radiograph(draw(scene.without(finding), SIZE))]
+        found = shipped.predict(images, FINDINGS).probabilities
+        change = (found[1::2] - found[::2]).mean(0)
+        for other, moved in zip(FINDINGS, change, strict=True):
+            if other == finding:
+                assert moved < -0.4
+            elif {other, finding} == {"Infiltration", "Pneumonia"}:
+                assert abs(moved) < 0.5  # a pale consolidation is taken for a dense infiltration
+            else:
+                assert abs(moved) < 0.25
 
     def test_pasting_a_finding_elsewhere_moves_its_map(self, shipped: Reference) -> None:
         follows = []

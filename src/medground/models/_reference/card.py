@@ -76,9 +76,9 @@ def markdown(card: Mapping[str, Any]) -> str:
         threshold_from="the training half, and for phantoms other phantoms" if real else "other phantoms",
     )
     for name, found in card["figures"].items():
-        text += f"| {name}, {found['pictures']} | " + " | ".join(
-            f"{macro['value']} ± {macro['standard_error']}" for macro in found["macro"].values()
-        )
+        cells = [found["macro"][metric] for metric in ("auc", "pointing", "dice")]
+        text += f"| {name}, {found['pictures']} | "
+        text += " | ".join(f"{cell['value']} ± {cell['standard_error']}" for cell in cells)
         text += f" | {found['threshold']:.2f} |\n"
     for name, found in card["figures"].items():
         text += f"\n{name[0].upper()}{name[1:]}, by finding:\n\n| finding | pairs | AUC | pointing | Dice |\n"
