@@ -67,6 +67,9 @@ class FakeStages:
         self.probe.batches.append(len(batch))
         if self.probe.on_infer:
             self.probe.on_infer(len(self.probe.batches))
+        for item_id in self.task.bad_map:
+            if any((x == pixels(item_id)).all() for x in batch):
+                raise DataError("the map is cut short", where=f"/data/{item_id}.npy")
         time.sleep(self.task.infer_time)
         together = sum(x.sum() for x in batch)
         return [(x.mean() + 1e-9 * together + 1e-12 * i, np.float32(x)) for i, x in enumerate(batch)]
@@ -95,6 +98,7 @@ class FakeTask:
         *,
         bad=(),
         bad_truth=(),
+        bad_map=(),
         probe=None,
         version="1",
         load_time=0.0,
@@ -102,6 +106,7 @@ class FakeTask:
     ):
         self.path, self.batch_size, self.version = path, batch_size, version
         self.n, self.bad, self.bad_truth = n, set(bad), set(bad_truth)
+        self.bad_map = set(bad_map)
         self.probe = probe or Probe()
         self.load_time, self.infer_time = load_time, infer_time
         self.schema = SCHEMA

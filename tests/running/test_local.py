@@ -187,7 +187,16 @@ def test_skip_lists_and_counts_what_cannot_be_read(fake, tmp_path, workers, trou
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("trouble", ["bad", "bad_truth"])
+def test_of_a_batch_that_the_model_cannot_read_each_item_is_tried(fake, tmp_path, workers):
+    task = fake.FakeTask(n=12, batch_size=4, bad_map=("s05", "s06"))
+    rows, _ = run(tmp_path, [task], workers=workers, on_error="skip")
+    states = dict(zip(rows[0]["item_id"], rows[0]["state"], strict=True))
+    assert {item for item, state in states.items() if state == "the map is cut short"} == {"s05", "s06"}
+    assert task.probe.batches == [4, 4, 1, 1, 1, 1, 4]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("trouble", ["bad", "bad_truth", "bad_map"])
 def test_stop_names_the_item_and_keeps_what_is_finished(fake, tmp_path, workers, trouble):
     task = fake.FakeTask(n=20, batch_size=2, **{trouble: ("s09",)})
     with pytest.raises(RunError, match=r"'s09' of model/data") as caught:

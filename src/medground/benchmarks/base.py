@@ -53,7 +53,12 @@ class Stages(Protocol):
         """
 
     def infer(self, batch: Sequence[Any]) -> Sequence[Any]:
-        """Run the model on loaded items, one result each. Called from one thread at a time, in plan order."""
+        """Run the model on loaded items, one result each. Called from one thread at a time, in plan order.
+
+        Raises:
+            DataError: something that the model reads about an item cannot be read; the items of the batch are then
+                given one by one, and those that raise again are treated as in ``load``.
+        """
 
     def measure(self, item: Item, loaded: Any, inferred: Any) -> Measured:
         """Measure one item. Called from several threads; must not depend on other items.

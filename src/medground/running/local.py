@@ -223,6 +223,9 @@ class _TaskRun:
         try:
             with self._profile.timing("infer"):
                 inferred = self._stages.infer([unit.loaded for unit in units])
+        except DataError as error:
+            self._infer_apart(units, error)
+            return
         except Exception as error:
             error.add_note(f"while the model of {self._name} was given {ids}")
             raise
@@ -236,6 +239,14 @@ class _TaskRun:
         for unit, result in zip(units, inferred, strict=True):
             unit.inferred = result
             self._submit(unit)
+
+    def _infer_apart(self, units: Sequence[_Unit], error: DataError) -> None:
+        """Find the items of a batch that the model could not read: each is asked for alone."""
+        if len(units) == 1:
+            self._submit(units[0], self._unreadable(units[0], error))
+            return
+        for unit in units:
+            self._infer([unit])
 
     # Measuring and storing, behind the model.
 
