@@ -41,7 +41,8 @@ def compare_runs(first: Path, second: Path) -> Comparison:
     A label that both runs have is compared with itself; the other models, each with each.
 
     Raises:
-        RunError: a run is no xbench run, or the two were measured under different protocols, or share no dataset.
+        RunError: a run is no xbench run, or the two were measured under different protocols, share nothing, or differ
+            in their truth.
     """
     one, two = read_session(first), read_session(second)
     bench = _same_protocol(one, two, first, second)
@@ -52,6 +53,8 @@ def compare_runs(first: Path, second: Path) -> Comparison:
             rows = shared_rows(read_rows(first, (a, dataset)), read_rows(second, (b, dataset)))
             who = {"dataset": dataset, "first": a, "second": b, "shared_pairs": len(rows[0])}
             records += [who | record for record in compare_rows(*rows, findings, bench.protocol, how)]
+    if not any(record["shared_pairs"] for record in records):
+        raise RunError("the runs share no case and finding", where=f"{first}, {second}", expected="one dataset")
     notes = (
         f"first: {first}   second: {second}",
         f"protocol {bench.protocol.in_words()}",

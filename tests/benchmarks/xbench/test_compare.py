@@ -13,6 +13,7 @@ from medground.benchmarks.xbench.pairs import Pairs
 from medground.benchmarks.xbench.protocol import resolve_protocol
 from medground.benchmarks.xbench.rescore import Found, rows_from_maps
 from medground.datasets.base import Case
+from medground.errors import RunError
 from medground.imaging.regions import Region
 
 FINDINGS = ("Mass", "Nodule")
@@ -76,6 +77,15 @@ def test_a_model_against_itself_does_not_differ() -> None:
     for record in compare_rows(*shared_rows(rows, rows), FINDINGS, PROTOCOL, HOW):
         assert record["difference"] == 0
         assert record["p"] == 1
+
+
+@pytest.mark.parametrize("change", [pl.lit(False).alias("label"), pl.col("area") + 1])
+def test_cases_that_only_share_their_names_are_refused(change: pl.Expr) -> None:
+    rows = make_rows(1)
+    with pytest.raises(RunError, match="another truth"):
+        shared_rows(rows, rows.with_columns(change))
+    unread = rows.with_columns(area=pl.lit(None, pl.Int64), state=pl.lit("failed"))
+    assert len(shared_rows(rows, unread)[0]) == len(rows)
 
 
 def test_only_shared_and_unseen_pairs_are_used() -> None:

@@ -13,6 +13,7 @@ from medground.benchmarks.xbench.grounding import Resampling, grounding_values
 from medground.benchmarks.xbench.pairs import Floats, Pairs
 from medground.benchmarks.xbench.protocol import Protocol
 from medground.benchmarks.xbench.recognition import answers
+from medground.errors import RunError
 from medground.metrics.bootstrap import bootstrap_mean, bootstrap_ranking, clusters, macro_replicates
 from medground.metrics.classification import auc, macro, per_class
 from medground.metrics.comparison import (
@@ -30,13 +31,26 @@ GROUNDING = ("pointing", "dice@best", "iou@best")
 
 
 def shared_rows(first: pl.DataFrame, second: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Keep the (case, finding) pairs that both have and that neither model saw in training, in one order."""
+    """Keep the (case, finding) pairs that both have and that neither model saw in training, in one order.
+
+    Raises:
+        RunError: the two have another truth about a pair: their cases only share their names.
+    """
     key = ["case_id", "finding"]
     kept = first.filter(~pl.col("seen")).select(key).join(second.filter(~pl.col("seen")).select(key), on=key)
     kept = kept.sort(key)
-    return kept.join(first, on=key, how="left", maintain_order="left"), kept.join(
-        second, on=key, how="left", maintain_order="left"
-    )
+    one, two = (kept.join(rows, on=key, how="left", maintain_order="left") for rows in (first, second))
+    # The area is unknown where a case could not be read.
+    same = one["label"].eq_missing(two["label"]) & (one["area"] == two["area"]).fill_null(value=True)
+    if not same.all():
+        case, finding = kept.filter(~same).row(0)
+        raise RunError(
+            "the runs have another truth about the same case",
+            where=f"{case}, {finding}",
+            expected="runs over one dataset, annotated alike",
+            got=f"{(~same).sum()} of {len(same)} shared pairs differ in label or region",
+        )
+    return one, two
 
 
 def compare_rows(
