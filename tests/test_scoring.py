@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -166,6 +167,27 @@ def test_a_run_is_scored_again_as_if_it_had_been_run_so(run_file: Path, tmp_path
     assert again.summary.data["thresholds"] == direct["thresholds"]
     assert json.loads((tmp_path / "runs/tiny/scores/chexlocalize/summary.json").read_text()) == direct
     assert (tmp_path / "runs/tiny/scores/chexlocalize/tables/overview.csv").is_file()
+
+
+def test_a_dataset_that_changed_since_the_run_is_not_scored(tiny_manifest: Path, tmp_path: Path) -> None:
+    data = shutil.copytree(tiny_manifest, tmp_path / "data")
+    (tmp_path / "run.yaml").write_text(
+        f"name: own\nbenchmark: {{name: xbench, replicates: 0, datasets: [{{name: manifest, root: {data}}}]}}\n"
+        "models: [{name: baseline_centre}]\n"
+    )
+    run_a_file(tmp_path / "run.yaml", out=tmp_path / "runs")
+    first, *others = (data / "manifest.jsonl").read_text().splitlines()
+    for lines in (others, [json.dumps({**json.loads(first), "boxes": {"Mass": [[0, 0, 3, 3]]}}), *others]):
+        (data / "manifest.jsonl").write_text("\n".join(lines))
+        with pytest.raises(RunError, match="dataset has changed"):
+            score(tmp_path / "runs/own", PROTOCOLS["xbench"], None, None)
+
+
+def test_scores_that_cannot_be_written_are_explained(run_file: Path, tmp_path: Path) -> None:
+    run_a_file(run_file, out=tmp_path / "runs")
+    (tmp_path / "runs/tiny/scores").touch()
+    with pytest.raises(RunError, match="scores cannot be written"):
+        score(tmp_path / "runs/tiny", PROTOCOLS["xbench"], None, None)
 
 
 def test_maps_made_elsewhere_are_read_again_and_must_not_have_changed(tiny_manifest: Path, tmp_path: Path) -> None:

@@ -31,7 +31,8 @@ from medground.models.base import ModelInfo
 from medground.paths import resolve_inside
 from medground.running.files import write_atomic
 from medground.running.jsonable import to_json
-from medground.running.reading import read_arrays, read_rows
+from medground.running.names import folder_name
+from medground.running.reading import read_arrays, read_manifest, read_rows
 from medground.running.tables import table_files
 from medground.session import read_session
 
@@ -237,25 +238,37 @@ def score_run(folder: Path, protocol: Protocol) -> Score:
     The result is written below ``scores/<protocol>`` in the run folder.
 
     Raises:
-        RunError: the run is no xbench run, or not finished.
+        RunError: the run is no xbench run, not finished, or cannot be written; or a dataset has changed since.
     """
     session = read_session(folder)
     benchmark = session.benchmark
     if not isinstance(benchmark, XBench):
         raise RunError("only xbench runs can be scored again", where=folder, got=session.run.benchmark.name)
-    datasets = {entry.label: entry.build() for entry in session.datasets}
+    measured = read_manifest(folder)["benchmark"]["datasets"]
+    datasets = {e.label: _unchanged(e.label, e.build(), measured.get(e.label)) for e in session.datasets}
     rows: dict[tuple[str, ...], pl.DataFrame] = {
         (model.label, label): _score_task(folder, (model.label, label), dataset, protocol, session.run.seed, spec)
         for model, spec in zip(session.models, session.run.models, strict=True)
         for label, dataset in datasets.items()
     }
     summary = benchmark.summarise(rows, protocol)
-    target = folder / "scores" / "".join(c if c.isalnum() else "-" for c in protocol.name).strip("-")
-    (target / "tables").mkdir(parents=True, exist_ok=True)
-    write_atomic(target / "summary.json", to_json(summary.data))
-    for name, content in table_files(summary.tables).items():
-        write_atomic(target / "tables" / name, content)
+    target = folder / "scores" / folder_name(protocol.name)
+    tables = {f"tables/{name}": content for name, content in table_files(summary.tables).items()}
+    try:
+        for name, content in {"summary.json": to_json(summary.data), **tables}.items():
+            write_atomic(target / name, content)
+    except OSError as error:
+        raise RunError("the scores cannot be written", where=target, got=error.strerror or error) from error
     return Score(protocol, rows, summary, target)
+
+
+def _unchanged(label: str, dataset: Dataset, measured: Mapping[str, Any] | None) -> Dataset:
+    """Return the dataset if it is what the run measured: maps of one picture say nothing about regions of another."""
+    if measured is None or dataset.fingerprint() != measured["fingerprint"]:
+        raise RunError(
+            "a dataset has changed since the run", where=label, fix="run the run file again: what changed is measured"
+        )
+    return dataset
 
 
 def _score_task(
