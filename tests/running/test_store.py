@@ -95,6 +95,8 @@ def test_afresh_removes_the_run_and_follows_no_link(fake, tmp_path):
     with Store(run, CONFIG) as store:
         fill(store, fake, chunk)
         (run / "tables").symlink_to(outside)
+        (run / "scores").mkdir()
+        (run / "scores/summary.json").write_text("{}")
     with Store(run, CONFIG, fresh=True) as store:
         assert store.finished(chunk) is None
         assert sorted(p.name for p in run.iterdir()) == [".lock", "run.yaml"]

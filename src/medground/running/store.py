@@ -3,7 +3,7 @@
 ::
 
     run.yaml  manifest.json  profile.json  failures.jsonl  summary.json  tables/*
-    rows/<task>/<chunk>.parquet  rows/<task>/<chunk>.json  maps/<task>/<chunk>.npz
+    rows/<task>/<chunk>.parquet  rows/<task>/<chunk>.json  maps/<task>/<chunk>.npz  scores/<protocol>/*
 
 ``summary.json`` is there exactly when the run is complete.
 """
@@ -36,9 +36,10 @@ from medground.running.lock import LOCK_FILE, FolderLock
 from medground.running.plan import Chunk, Plan, TaskPlan
 from medground.running.tables import table_files
 
+_SUMMARY = ("summary.json", "tables")
 _OURS = (
-    *("run.yaml", "manifest.json", "profile.json", "failures.jsonl", "summary.json", "report.html"),
-    *("rows", "maps", "tables"),
+    *("run.yaml", "manifest.json", "profile.json", "failures.jsonl", "report.html"),
+    *(*_SUMMARY, "rows", "maps", "scores"),
 )
 
 
@@ -189,9 +190,9 @@ class Store:
         return len(lines)
 
     def remove_summary(self) -> None:
-        """Take away the summary and the tables: the run is not complete."""
-        _remove(self.folder / "summary.json")
-        _remove(self.folder / "tables")
+        """Take away what was made of the rows: the run is not complete."""
+        for name in (*_SUMMARY, "scores"):
+            _remove(self.folder / name)
 
     def put_summary(self, summary: Summary) -> None:
         """Write the tables, then ``summary.json``.
@@ -201,7 +202,8 @@ class Store:
         """
         data = to_json(summary.data, "summary")
         files = table_files(summary.tables)
-        self.remove_summary()
+        for name in _SUMMARY:
+            _remove(self.folder / name)
         for name, content in files.items():
             self.put(f"tables/{name}", content)
         self.put("summary.json", data)
