@@ -70,6 +70,6 @@ def run_file(tiny_manifest: Path, tmp_path: Path) -> Path:
         "name: tiny\n"
         f"benchmark: {{name: xbench, replicates: 50, datasets: [{{name: manifest, root: {tiny_manifest}}}]}}\n"
         "models: [{name: baseline_centre}, {name: baseline_random}]\n"
-        "engine: {chunk: 4, batch_size: 2, workers: 2}\n"
+        "engine: {chunk: 4, batch_size: 2, workers: 2, torch_threads: 1}\n"
     )
     return path
