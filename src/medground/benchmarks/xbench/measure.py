@@ -31,7 +31,8 @@ class Target:
         size: width and height of the working grid.
         mask: the region on it, ``(H, W)`` bool.
         wide: the region with the pointing margin, equal to ``mask`` without one.
-        share: area of the region over the area of its frame, before any resizing.
+        share: area of the region over the area of its frame, before any resizing, boxes by ``size_cut`` under every
+            protocol, so that bands of sizes keep their members.
     """
 
     size: Size
