@@ -10,15 +10,14 @@ WHO = {"model": "m", "dataset": "d", "subset": "main"}
 
 def data(**changes: Any) -> dict[str, Any]:
     task = {"model": "m", "dataset": "d", "seen": None, "cases_seen": 0}
-    states = {"ok": 5, "flat": 2, "invalid": 1, "failed": 3}
-    return {"optimistic": True, "tasks": [task | {"states": states} | changes]}
+    return {"optimistic": True, "tasks": [task | changes]}
 
 
 CELLS = frame(
     [
         Cell(**WHO, scope="macro", group="", metric="pointing", value=0.329, low=0.31, high=0.354, n=8),
         Cell(**WHO, scope="macro", group="", metric="dice@best", value=None, reason="no localised case"),
-        Cell(**WHO, scope="pairs", group="", metric="pointing", value=0.4, n=7),
+        Cell(**WHO, scope="pairs", group="", metric="pointing", value=0.4, n=7, undefined=1, flat=2, failed=3),
         Cell(**WHO, scope="macro", group="", metric="auc", value=0.7, n=8),
         Cell(**WHO, scope="class", group="Mass", metric="pointing", value=0.5, n=4, undefined=1, flat=2, failed=3),
         Cell(**WHO, scope="class", group="Mass", metric="auc", value=0.6, n=9),

@@ -28,14 +28,15 @@ def glance(cells: pl.DataFrame, data: Mapping[str, Any], scope: str) -> pl.DataF
     scoped = pl.col("scope") == pl.when(pl.col("metric") == "auc").then(pl.lit(of_auc)).otherwise(pl.lit(scope))
     star = "*" if data["optimistic"] else ""
     marks = {(t["model"], t["dataset"]): "†" if seen_text(t) else "" for t in data["tasks"]}
-    counted = {(t["model"], t["dataset"]): t["states"] for t in data["tasks"]}
+    pairs = main.filter((pl.col("scope") == "pairs") & (pl.col("metric") == "pointing"))
+    counted = {(cell["model"], cell["dataset"]): _counts(cell) for cell in pairs.iter_rows(named=True)}
     rows: dict[tuple[str, str, str], dict[str, str]] = {}
     for cell in main.filter(scoped).iter_rows(named=True):
         who = cell["model"], cell["dataset"]
         row = rows.setdefault((*who, cell["group"]), _start(cell, marks[who], scope))
         row[cell["metric"]] = _short(cell)
         if cell["metric"] == "pointing":
-            row["counts"] = _counts(cell) if scope == "class" else _states(counted[who])
+            row["counts"] = _counts(cell) if scope == "class" else counted.get(who, "")
     names = {"dataset": "dataset", "model": "model"} | ({"group": "finding"} if scope == "class" else {})
     names |= {
         "pointing": "pointing",
@@ -75,9 +76,3 @@ def _short(cell: Mapping[str, Any]) -> str:
 
 def _counts(cell: Mapping[str, Any]) -> str:
     return f"{cell['n']}/{cell['undefined']}/{cell['flat']}/{cell['failed']}"
-
-
-def _states(states: Mapping[str, int]) -> str:
-    flat, failed = states.get("flat", 0), states.get("failed", 0)
-    used = states.get("ok", 0) + flat
-    return f"{used}/{sum(states.values()) - used - failed}/{flat}/{failed}"
