@@ -94,19 +94,24 @@ def assemble(run: RunFile, base: Path | None = None) -> Session:
         RegistryError: a component does not exist.
         ConfigError: a parameter is wrong.
     """
-    given = dict(run.benchmark.parameters)
-    datasets = parse_components(given.pop("datasets", []), where="benchmark.datasets")
     cls: Any = registry.load("benchmark", run.benchmark.name)
+    given = dict(run.benchmark.parameters)
+    lists = {kind: given.pop(kind) for kind in _KINDS if kind in getattr(cls, "takes", ()) and kind in given}
     checked = registry.check(cls, given, where="benchmark", base=base)
     model_entries, model_specs = _models(run, base)
-    dataset_entries, dataset_specs = _entries("dataset", datasets, "benchmark.datasets", base)
-    benchmark = cls(**checked)
-    benchmark.bind(Setting(model_entries, dataset_entries, run.seed, run.engine.batch_size))
+    entries: dict[str, list[Entry]] = {}
     spec = {"name": run.benchmark.name} | _written_out(cls, checked)
-    if dataset_specs:
-        spec["datasets"] = dataset_specs
+    for kind, listed in lists.items():
+        where = f"benchmark.{kind}"
+        entries[kind], spec[kind] = _entries(_KINDS[kind], parse_components(listed, where=where), where, base)
+    benchmark = cls(**checked)
+    benchmark.bind(Setting(model_entries, seed=run.seed, batch_size=run.engine.batch_size, **entries))
     resolved = run.model_dump(mode="json") | {"benchmark": spec, "models": model_specs}
-    return Session(parse_run_file(resolved), benchmark, model_entries, dataset_entries)
+    return Session(parse_run_file(resolved), benchmark, model_entries, entries.get("datasets", []))
+
+
+_KINDS: Mapping[str, registry.Kind] = {"datasets": "dataset", "explainers": "explainer"}
+"""Lists of components in a benchmark's mapping -> what they hold."""
 
 
 def _models(run: RunFile, base: Path | None) -> tuple[list[Entry], list[dict[str, Any]]]:

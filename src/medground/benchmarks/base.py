@@ -137,12 +137,20 @@ class Setting:
     datasets: Sequence[Entry] = ()
     seed: int = 0
     batch_size: int = 8
+    explainers: Sequence[Entry] = ()
 
 
 class Benchmark(Protocol):
-    """A benchmark: what to run, and what the rows say. Its constructor takes the parameters of the run file."""
+    """A benchmark: what to run, and what the rows say. Its constructor takes the parameters of the run file.
+
+    Attributes:
+        name: the component's name.
+        takes: which lists of components its mapping in the run file may hold beside its parameters: ``datasets``,
+            ``explainers``.
+    """
 
     name: ClassVar[str]
+    takes: ClassVar[tuple[str, ...]]
 
     def bind(self, setting: Setting) -> None:
         """Take the models and datasets of this run; called once, before anything else."""

@@ -45,6 +45,7 @@ class GridVQAX:
     """
 
     name: ClassVar[str] = "gridvqa_x"
+    takes: ClassVar[tuple[str, ...]] = ("explainers",)
 
     def __init__(
         self,
@@ -101,10 +102,8 @@ class GridVQAX:
     @cached_property
     def methods(self) -> list[Method]:
         """The explainers of the run."""
-        entries: Sequence[Entry] = getattr(self._setting, "explainers", ())
-        if entries:
-            return [Method(entry.label, entry.build()) for entry in entries]
-        return default_methods()
+        entries = self._setting.explainers
+        return [Method(entry.label, entry.build()) for entry in entries] if entries else default_methods()
 
     @property
     def planned_calls(self) -> int:

@@ -34,6 +34,7 @@ class XBench:
     """
 
     name: ClassVar[str] = "xbench"
+    takes: ClassVar[tuple[str, ...]] = ("datasets",)
 
     def __init__(
         self,
