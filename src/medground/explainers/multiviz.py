@@ -6,7 +6,8 @@ of the sum of absolute scores. Where nothing multiplies image and text, the map 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -58,13 +59,27 @@ class MultiViz:
             logits = model.answer_embedded(image, example.question, words)
             return logits.sum() if self.output == "sum" else logits[target]
 
-        scores, gradient = second_order(out, image, embedded, self.words)
+        with _one_thread():
+            scores, gradient = second_order(out, image, embedded, self.words)
         pool.asker.calls += 3
         heat = np.abs(gradient).sum(-1)
         if self.pool_cells:
             side = heat.shape[0] // pool.grid
             heat = heat.reshape(pool.grid, side, pool.grid, side).sum((1, 3))
         return Attribution(image=heat, text=np.abs(scores), target=target, calls=3)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Keep torch on one thread: for a single example, sharing operations costs more than it saves."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def second_order(
