@@ -122,8 +122,8 @@ class Protocol(BaseModel):
         return (
             f"{self.name}: maps {self.resample.replace('_', ' with aligned ')} to {where}, {norm}, value "
             f"{self.comparison} threshold; fixed at {', '.join(map(str, self.fixed))}, "
-            f"searched one per {self.scope} by mean {measure} {looked}; pointing: {self.ties} "
-            f"maximum{widened}; boxes {self.box_rule.replace('_', ' ')}"
+            f"one searched per {self.scope} by mean {measure} {looked}; pointing: {self.ties} "
+            f"maximum{widened}; box rule {self.box_rule}"
         )
 
 
