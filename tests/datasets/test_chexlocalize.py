@@ -263,6 +263,18 @@ def test_a_label_table_without_paths_is_named(stanford):
         CheXlocalize(stanford.root).cases()
 
 
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [(",1", "lacks its image"), ("test/patient1/study1/view1_frontal.jpg,0", "two rows that differ")],
+)
+def test_a_bad_row_of_labels_is_named(stanford, more, words):
+    same = "test/patient1/study1/view1_frontal.jpg,1"
+    stanford.table("CheXpert/test_labels.csv", "Path,Cardiomegaly", same, same, more)
+    with pytest.raises(DatasetError, match=words) as caught:
+        CheXlocalize(stanford.root).cases()
+    assert caught.value.where == "test_labels.csv row 4"
+
+
 def test_ground_truth_without_a_row_of_labels_is_told(stanford):
     stanford.table("CheXpert/test_labels.csv", HEADER, "test/patient3/study1/view1_frontal.jpg,1.0,0.0,0.0,0.0,0.0")
     dataset = CheXlocalize(stanford.root)

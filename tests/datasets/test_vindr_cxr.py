@@ -223,7 +223,7 @@ def test_tables_are_read_without_opening_pictures(vindr):
     cases = dataset.cases()
     assert "Cardiomegaly" in cases[0].regions
     assert dataset.fingerprint()
-    with pytest.raises(DataError, match="size of a DICOM file"):
+    with pytest.raises(DataError, match="neither PNG, JPEG nor DICOM"):
         cases[0].regions["Cardiomegaly"]
     assert len(dataset.check()) == 3
 
@@ -297,6 +297,16 @@ def test_bad_label_tables_are_named(vindr):
     path.write_text("image_id,Cardiomegaly\n,1\n")
     with pytest.raises(DatasetError, match="lacks its image"):
         train(vindr).cases()
+    path.write_text("image_id,rad_id,Cardiomegaly\na,R1,1\na,R2,1\na,R1,0\n")
+    with pytest.raises(DatasetError, match="two rows of labels of one reader"):
+        train(vindr).cases()
+
+
+@pytest.mark.parametrize("kept", [0, 100, 200])
+def test_a_damaged_header_is_a_problem_of_its_case(vindr, kept):
+    (vindr.root / "train/a.dicom").write_bytes(dicom(40, 50)[:kept])
+    found = train(vindr).check()
+    assert {problem.where.partition(",")[0] for problem in found} == {"a"}
 
 
 def test_a_release_may_be_asked_for(kaggle):

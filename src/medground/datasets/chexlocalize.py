@@ -132,16 +132,22 @@ class CheXlocalize(PublishedDataset):
         if path is None:
             ledger.remark("table of labels is absent: only findings with a region are known", LABELS[self.split][0])
             return {}
-        vocabulary, rows = Vocabulary(self.info), {}
+        vocabulary, rows = Vocabulary(self.info), dict[str, _Row]()
         table = read_all(path)
         if "Path" not in table.columns:
             raise DatasetError("a table has no column 'Path'", where=path, got=", ".join(table.columns))
         names = {column: name for column in table.columns if (name := vocabulary.get(column))}
-        for row in table.iter_rows(named=True):
-            case = self._picture_key(Path(PurePosixPath(row["Path"] or "")))
+        for line, row in enumerate(table.iter_rows(named=True), start=2):
+            where = f"{path.name} row {line}"
+            if row["Path"] is None:
+                ledger.problem("a row lacks its image", where)
+                continue
+            case = self._picture_key(Path(PurePosixPath(row["Path"])))
             lateral = (row.get("Frontal/Lateral") or "").casefold() == "lateral"
             view = "LATERAL" if lateral else row.get("AP/PA") or _view(case)
-            rows[case] = _Row({name: truth(row[column]) for column, name in names.items()}, view)
+            said = _Row({name: truth(row[column]) for column, name in names.items()}, view)
+            if rows.setdefault(case, said) != said:
+                ledger.problem("an image has two rows that differ", where, got=case)
         return rows
 
     def _located(self, ledger: Ledger) -> Truth:

@@ -97,7 +97,8 @@ class Pictures:
             if entry.name.startswith((".", "__MACOSX")):
                 continue
             path, linked = Path(entry.path), entry.is_symlink()
-            if entry.is_dir():
+            # A link may lead in a circle: Path asks again, and takes it for no folder.
+            if path.is_dir() if linked else entry.is_dir():
                 yield from self._walk(path, self._home(path) if linked else home / entry.name, seen)
             elif path.suffix.lower() in SUFFIXES:
                 if linked:

@@ -18,7 +18,7 @@ class Vocabulary:
 
     def __init__(self, info: DatasetInfo) -> None:
         self.names = (*info.findings, *info.further)
-        self._title = info.title
+        self._title, self._spellings = info.title, (*self.names, *info.aliases)
         self._known = {_fold(name): name for name in self.names}
         self._known |= {_fold(alias): name for alias, name in info.aliases.items()}
 
@@ -44,7 +44,7 @@ class Vocabulary:
                 f"{self._title} has no finding {spelling!r}",
                 where="findings",
                 expected=", ".join(self.names),
-                fix=did_you_mean(spelling, self.names),
+                fix=did_you_mean(spelling, self._spellings),
             )
         return name
 

@@ -10,12 +10,13 @@ from pathlib import Path
 import numpy as np
 
 from medground.datasets._folder.pictures import DICOM_SUFFIXES
-from medground.datasets._folder.sizes import Size, stored_size
 from medground.datasets._folder.tables import number, read_all
 from medground.datasets.lazy import LazyRegions, Maker
 from medground.errors import DatasetError, ImageError
+from medground.imaging.reading import image_size
 from medground.imaging.regions import Region
 
+Size = tuple[int, int]
 Corners = tuple[float, float, float, float]
 ByReader = tuple[tuple[Corners, ...], ...]
 
@@ -47,7 +48,7 @@ class Frames:
                 raise DatasetError("the table of sizes lacks an image", where=image.stem)
             return self.sizes[image.stem]
         if image.suffix.lower() in DICOM_SUFFIXES or self.copies:
-            return stored_size(image)
+            return image_size(image)
         raise ImageError(
             "boxes are in the pixels of the DICOM file, and this copy may have another size",
             where=image,

@@ -83,10 +83,13 @@ def read_labels(path: Path, vocabulary: Vocabulary, readings: Readings, ledger: 
             got=", ".join(table.columns),
         )
     for line, row in enumerate(table.iter_rows(named=True), start=2):
+        where = f"{path.name} row {line}"
         if row["image_id"] is None:
-            ledger.problem("a row lacks its image", f"{path.name} row {line}")
+            ledger.problem("a row lacks its image", where)
             continue
         reading = readings[row["image_id"]][row.get("rad_id") or CONSENSUS]
+        if reading.told is not None:
+            ledger.problem("an image has two rows of labels of one reader", where, got=row["image_id"])
         said = {name: truth(row[column]) for column, name in columns.items()}
         reading.told = {name for name, present in said.items() if present is not None}
         reading.named |= {name for name, present in said.items() if present}
