@@ -31,7 +31,10 @@ def test_run_then_compare_then_score(run_file: Path, tmp_path: Path) -> None:
     centre = [r for r in compared["records"] if (r["first"], r["metric"]) == ("baseline_centre", "pointing")]
     assert {r["difference"] for r in centre if r["difference"] is not None} == {0}
     shown = medground("compare", f"{out}/tiny", f"{out}/again")
-    assert "Differences, first minus second" in shown.stdout
+    assert "baseline_centre minus baseline_centre" in shown.stdout
+    assert "macro" in shown.stdout
+    assert "Nodule" not in shown.stdout
+    assert "Nodule" in medground("compare", f"{out}/tiny", f"{out}/again", "--by-finding").stdout
     scored = medground("score", f"{out}/tiny", "--protocol", "medklip")
     assert scored.returncode == 0, scored.stderr
     assert "medklip: " in scored.stdout
@@ -120,3 +123,24 @@ def test_doctor_says_what_is_here() -> None:
     facts = json.loads(medground("doctor", "--json").stdout)
     assert facts["versions"]["numpy"] != "not installed"
     assert facts["devices"]
+
+
+def test_a_model_of_the_users_that_raises_is_a_failed_check_without_a_traceback(run_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "broken_lab.py").write_text(
+        "from medground.models.base import ModelInfo\n"
+        "class Broken:\n"
+        "    name = 'broken'\n"
+        "    info = ModelInfo('Broken')\n"
+        "    def predict(self, images, findings):\n"
+        "        return [][1]\n"
+        "    def fingerprint(self):\n"
+        "        return 'x'\n"
+    )
+    text = run_file.read_text()
+    run_file.write_text(text.replace("{name: baseline_random}", '{name: "broken_lab:Broken"}'))
+    done = medground("validate", str(run_file), cwd=tmp_path)
+    assert done.returncode == 1
+    assert "FAIL Broken/manifest" in done.stdout
+    assert "IndexError" in done.stdout
+    assert "broken_lab.py line 6" in done.stdout
+    assert "Traceback" not in done.stderr

@@ -120,11 +120,18 @@ def report(
 
 
 @app.command()
-def compare(first: RunArg, second: RunArg, json: Json = False) -> None:
+def compare(
+    first: RunArg,
+    second: RunArg,
+    by_finding: Annotated[
+        bool, typer.Option("--by-finding", help="show each finding, not the macro means alone")
+    ] = False,
+    json: Json = False,
+) -> None:
     """Compare the models of two runs on the items that both have: paired tests, Holm over classes."""
     from medground import comparing, terminal
 
-    terminal.show_comparison(comparing.compare_runs(first, second), as_json=json)
+    terminal.show_comparison(comparing.compare_runs(first, second), by_finding=by_finding, as_json=json)
 
 
 @app.command("list")

@@ -81,14 +81,17 @@ def show_score(score: Score, *, as_json: bool) -> None:
         typer.echo(f"\nscores: {score.folder}")
 
 
-def show_comparison(comparison: Comparison, *, as_json: bool) -> None:
-    """Show paired differences."""
+def show_comparison(comparison: Comparison, *, by_finding: bool, as_json: bool) -> None:
+    """Show paired differences, a table a pair of models; those of single findings where asked."""
     if as_json:
         _print_json(comparison.data)
         return
     for note in comparison.notes:
         typer.echo(note)
-    show_table(comparison.table, "Differences, first minus second")
+    table = comparison.table if by_finding else comparison.table.filter(comparison.table["group"] == "macro")
+    for who, part in table.group_by("dataset", "first", "second", maintain_order=True):
+        show_table(part.drop("dataset", "first", "second"), "{}: {} minus {}".format(*who))
+    typer.echo("difference in percentage points" + ("" if by_finding else "; each finding: --by-finding"))
 
 
 def show_verification(results: Sequence[CaseResult], *, as_json: bool) -> None:
@@ -115,7 +118,7 @@ def show_components(found: Mapping[str, Sequence[str]], *, as_json: bool) -> Non
         _print_json(found)
         return
     for kind, names in found.items():
-        typer.echo(f"{kind}: {', '.join(names) if names else '(none yet)'}")
+        typer.echo("\n  ".join([f"{kind}:", *(names or ["(none yet)"])]))
 
 
 def show_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:

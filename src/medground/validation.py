@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,6 +71,15 @@ def _tasks(session: Session) -> Iterator[Check]:
             yield Check(f"{name}: {TRIED} cases", ok=True, details=tuple(_try(task)))
         except MedgroundError as error:
             yield Check(f"{name}: {TRIED} cases", ok=False, details=tuple(str(error).splitlines()))
+        except Exception as error:  # a user's own model can raise anything, and the other checks go on
+            yield Check(f"{name}: {TRIED} cases", ok=False, details=_raised(error))
+
+
+def _raised(error: Exception) -> tuple[str, ...]:
+    """Return what was raised and the line that raised it."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    what = f"{type(error).__name__}: {error}"
+    return (what, f"  where: {Path(place.filename).name} line {place.lineno}, in {place.name}: {place.line}")
 
 
 def _try(task: Task) -> Iterator[str]:

@@ -92,6 +92,7 @@ def test_a_damaged_file_is_an_error_that_names_it(tmp_path: Path, name: str, con
 
 def test_what_is_no_map_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
+    np.save(tmp_path / "a/x.npy", np.eye(2))
     model = Precomputed(tmp_path)
     for array in (np.ones((2, 2, 3)), np.ones(4), np.array([["a"]]), np.zeros((0, 3)), np.array([[1j]])):
         np.save(tmp_path / "a/x.npy", array)
@@ -113,6 +114,9 @@ def test_what_is_no_map_is_refused(tmp_path: Path) -> None:
 def test_wrong_tables_and_folders_are_explained(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="does not exist"):
         Precomputed(tmp_path / "no")
+    (tmp_path / "empty/a").mkdir(parents=True)
+    with pytest.raises(ModelError, match="no maps and no scores"):
+        Precomputed(tmp_path / "empty")
     (folder / "scores.csv").write_text("case,finding,score\n")
     with pytest.raises(ModelError, match="lacks a column"):
         Precomputed(folder)

@@ -44,6 +44,13 @@ class Precomputed:
         self.title = title
         self._files = {(r["case_id"], r["finding"]): r["file"] for r in _table(maps / "maps.csv", "file")}
         self._scores = {(r["case_id"], r["finding"]): _score(r) for r in _table(maps / "scores.csv", "score")}
+        if not (self._files or self._scores or any(path.suffix in SUFFIXES for path in maps.glob("*/*"))):
+            raise ModelError(
+                "the folder holds no maps and no scores",
+                where=maps,
+                expected="<case id>/<finding>.npz, .npy or .png; or maps.csv; or scores.csv",
+                fix="correct `maps:` in the run file",
+            )
 
     def predict(self, images: Sequence[Radiograph], findings: Sequence[str]) -> Prediction:
         """See :class:`medground.models.base.Grounder`; what is not in the folder stays undefined, with the reason."""
