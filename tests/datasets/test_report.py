@@ -37,6 +37,31 @@ def test_a_check_finds_every_kind_of_mistake(folder):
     assert seen == [("good", 4)]
 
 
+@pytest.mark.parametrize(
+    ("frame", "size", "swapped"),
+    [
+        ((40, 30), (40, 30), False),
+        ((30, 40), (40, 30), True),
+        ((2828, 2320), (224, 184), False),
+        ((2320, 2828), (224, 184), True),
+        ((2320, 2828), (224, 224), False),
+        ((2022, 2021), (2021, 2022), False),
+        ((512, 512), (40, 30), False),
+    ],
+)
+def test_a_frame_with_its_sides_swapped_is_told(folder, frame, size, swapped):
+    folder.picture("a.png", size=size)
+    case = Case("a", folder.root / "a.png", regions={"Mass": Region.from_boxes(frame, [(0, 0, 2, 2)])})
+    found = check_cases([case], ["Mass"])
+    assert [problem.what for problem in found] == ["width and height of a frame are swapped"] * swapped
+
+
+def test_a_damaged_header_is_told(folder):
+    folder.write("a.png", b"")
+    case = Case("a", folder.root / "a.png", regions={"Mass": Region.from_boxes((3, 4), [(0, 0, 2, 2)])})
+    assert [problem.what for problem in check_cases([case], ["Mass"])] == ["a file is empty"]
+
+
 def test_a_ledger_counts_remarks_and_raises_the_first_problem():
     ledger = Ledger()
     ledger.raise_problems()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from medground.datasets.base import Case
-from medground.errors import DataError, DatasetError
+from medground.errors import DataError, DatasetError, ImageError
+from medground.imaging.reading import image_size
 from medground.imaging.regions import Region
 from medground.paths import is_file
 
@@ -137,7 +138,8 @@ def check_cases(
 ) -> list[Problem]:
     """Return what is wrong with cases: absent pictures, labels and regions outside the vocabulary, bad regions.
 
-    Every region is made, so every box meets its frame and every code its size. No picture is decoded.
+    Every region is made, so every box meets its frame and every code its size, and a frame that is no square meets the
+    header of its picture. No picture is decoded.
 
     Args:
         cases: of any dataset.
@@ -157,9 +159,30 @@ def check_cases(
                 where = f"{case.case_id}, {name}" + (f": {error.where}" if error.where is not None else "")
                 problems.append(Problem(error.what, where, _text(error.expected), _text(error.got)))
             else:
+                problems += _turned(case, name, region)
                 if seen is not None:
                     seen(case, region)
     return problems
+
+
+def _turned(case: Case, name: str, region: Region) -> Iterator[Problem]:
+    """Yield a problem where width and height of a frame are swapped; a copy may have any size, but not that shape."""
+    (width, height), place = region.frame, f"{case.case_id}, {name}"
+    if width == height or not is_file(case.image):
+        return
+    try:
+        across, down = image_size(case.image)
+    except ImageError as error:
+        yield Problem(error.what, f"{place}: {error.where}", _text(error.expected), _text(error.got))
+    else:
+        if _alike(height, width, across, down) and not _alike(width, height, across, down):
+            expected, got = f"the shape of its picture, {across} x {down}", f"{width} x {height}"
+            yield Problem("width and height of a frame are swapped", place, expected, got)
+
+
+def _alike(width: int, height: int, across: int, down: int) -> bool:
+    """Return whether two sizes have the same shape, but for the rounding of a resize."""
+    return abs(width * down - height * across) <= 0.01 * height * across
 
 
 def shorten(names: Iterable[str], most: int = EXAMPLES) -> str:
