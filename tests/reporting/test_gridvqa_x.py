@@ -72,7 +72,7 @@ def test_models_stand_in_the_paper_s_order_and_every_verdict_is_said(run: Run, p
     assert len(said) == len(run.summary["verdicts"]) + 1
     first = run.summary["verdicts"][0]
     assert f"gridvqa_rule {100 * first['reasoning']:.1f} %, gridvqa_counter {100 * first['shortcut']:.1f} %" in said[0]
-    assert f"{100 * first['difference']:+.1f} points [{100 * first['low']:.3g}, {100 * first['high']:.3g}]" in said[0]
+    assert f"{100 * first['difference']:+.1f} points [{100 * first['low']:.1f}, {100 * first['high']:.1f}]" in said[0]
 
 
 @pytest.mark.parametrize(

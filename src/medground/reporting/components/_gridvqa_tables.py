@@ -23,6 +23,7 @@ MEASURES: Mapping[str, Mapping[str, str]] = {
         "directions": "directions",
     },
 }
+DEPTHS = (1, 2, 3)
 _CHOICES = {"image": "image", "text": "words"}
 _NOTE = {
     "image": "Percent. Mass, IoU and rank against the cells of anchors and true targets; area: the mass that an even "
@@ -142,19 +143,21 @@ def _local(cells: Cells, modality: str, who: Mapping[str, str], printed: pl.Data
 
 
 def _global(data: Mapping[str, Any], subset: str, who: Mapping[str, str], printed: pl.DataFrame | None) -> Table:
-    rows, entries = [], []
+    rows: list[Head] = []
+    entries: list[list[Entry | None]] = []
     for check in (check for check in data["additive_fallacy"] if check["subset"] == subset):
         for regime, text in who.items():
             held = check.get(regime, {})
-            if "mean" in held:
+            # A series names no depths: only a whole one can be put under heads.
+            if len(held.get("mean", ())) == len(DEPTHS):
                 rows.append(Head(f"{check['method']}: {text}"))
-                entries.append([*(_score(held, k) for k in range(3)), _slope(held)])
+                entries.append([*(_score(held, k) for k in range(len(DEPTHS))), _slope(held)])
     published = _published(printed, "emap") if subset == "mixed" else []
     for regime in dict.fromkeys(row["regime"] for row in published):
         mine = {row["group"].split()[-1]: row for row in published if row["regime"] == regime}
         rows.append(Head(f"emap: {regime}", "published", ("as printed",)))
-        entries.append([*(_printed(mine.get(str(depth))) for depth in (1, 2, 3)), None])
-    columns = [*(Head(f"depth {depth}", "group") for depth in (1, 2, 3)), Head("slope", "mean")]
+        entries.append([*(_printed(mine.get(str(depth))) for depth in DEPTHS), None])
+    columns = [*(Head(f"depth {depth}", "group") for depth in DEPTHS), Head("slope", "mean")]
     choice = "type M" if subset == "mixed" else "all with relations"
     notes = ["Mean score, its standard deviation over scenes and n; the slope a step of depth with its interval."]
     family = "Global explainers by depth"
@@ -181,9 +184,7 @@ def _entry(cell: Value | None) -> Entry | None:
     return Entry(f"{100 * cell.value:.1f}", interval, ", ".join(said), 100 * cell.value)
 
 
-def _score(held: Mapping[str, Any], k: int) -> Entry | None:
-    if k >= len(held["mean"]):
-        return None
+def _score(held: Mapping[str, Any], k: int) -> Entry:
     mean, sd, n = (held[key][k] for key in ("mean", "sd", "n"))
     if mean is None:
         return Entry("undefined")

@@ -234,10 +234,18 @@ def _capital(text: str) -> str:
 
 
 def _finding(found: Mapping[str, Any]) -> str:
-    interval = _interval(found.get("low"), found.get("high"), scale=1)
-    return f"{found['pattern']}: {found['result']}{' ' + interval if interval else ''}."
+    """Return a pattern of the paper with what was measured: shares in percent, synergy as it is."""
+    if "reasoning" not in found:
+        low, high = found["low"], found["high"]
+        interval = "" if low is None or high is None else f" [{low:.3g}, {high:.3g}]"
+        return f"{found['pattern']}: {found['result']}, slope {found['difference']:.3g}{interval}."
+    first, second = (f"{100 * found[key]:.1f} %" for key in ("reasoning", "shortcut"))
+    gap = ""
+    if "difference" in found:
+        gap = f", {100 * found['difference']:+.1f} points {_interval(found['low'], found['high'])}".rstrip()
+    return f"{found['pattern']}: {found['result']}; reasoning {first}, shortcut {second}{gap}."
 
 
-def _interval(low: float | None, high: float | None, scale: float = 100) -> str:
-    """Return ``[low, high]``, in percent by default; nothing where there is none."""
-    return "" if low is None or high is None else f"[{scale * low:.3g}, {scale * high:.3g}]"
+def _interval(low: float | None, high: float | None) -> str:
+    """Return shares as ``[low, high]`` in percent, in one piece; nothing where there is none."""
+    return "" if low is None or high is None else f"[{100 * low:.1f},\u00a0{100 * high:.1f}]"
