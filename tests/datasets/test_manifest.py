@@ -376,10 +376,20 @@ def test_missing_pictures_stop_unless_told_otherwise(own):
     with pytest.raises(DatasetError, match="1 of 2 pictures") as caught:
         Manifest(own.root).cases()
     assert "expected: the files that manifest.jsonl names" in str(caught.value)
-    assert "Correct the table" in str(caught.value)
+    assert "Correct the table. Or take those that are there: missing: skip" in str(caught.value)
     dataset = Manifest(own.root, missing="skip")
     assert [c.case_id for c in dataset.cases()] == ["a"]
     assert dataset.report().missing == ("x",)
+
+
+def test_where_nothing_is_left_the_table_is_to_blame_first(own):
+    own.json_lines("manifest.jsonl", [{"image": "images/x.png", "labels": {"Mass": True}}])
+    with pytest.raises(DatasetError, match="1 of 1 pictures") as caught:
+        Manifest(own.root, missing="skip").cases()
+    assert "missing: skip" not in str(caught.value)
+    own.json_lines("manifest.jsonl", [{"image": "images/x.png", "labels": {"Mass": "yes"}}])
+    with pytest.raises(DatasetError, match="not true, false or null"):
+        Manifest(own.root, missing="skip").cases()
 
 
 def test_a_name_too_long_for_any_file_is_one_that_is_missing(own):

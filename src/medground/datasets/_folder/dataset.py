@@ -176,12 +176,14 @@ class FolderDataset(ABC):
         if not missing or self.missing == "keep":
             return
         if self.missing == "error" or len(missing) == wanted:
+            ledger.raise_problems()  # a table that is wrong may be why its pictures are not found
+            some = " Or take those that are there: missing: skip" if len(missing) < wanted else ""
             raise DatasetError(
                 f"{len(missing):,} of {wanted:,} pictures of {self.info.title} are missing",
                 where=self.root,
                 expected=self._sought(),
                 got=f"no picture for {shorten(missing)}",
-                fix=f"{self._origin()} Or take those that are there: missing: skip",
+                fix=f"{self._origin()}{some}",
             )
         ledger.remark("cases left out because their picture is missing; they are not negatives", *missing)
 
