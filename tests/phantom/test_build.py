@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -100,3 +101,20 @@ def test_a_build_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(OSError, match="disk full"):
         build(tmp_path / "set", cases=2, size=64)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_another_process_finished_first_is_taken(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def beaten(out: Path, **_: object) -> Path:
+        shutil.copytree(folder, out)
+        return build(out, cases=30, size=64, seed=9)
+
+    monkeypatch.setattr("medground.datasets.phantom.build", beaten)
+    assert len(Phantom(cases=30, size=64, seed=9, root=tmp_path / "late").cases()) == 30
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(DatasetError, match="cannot be written"):
+        Phantom(cases=2, size=64, root=tmp_path / "file" / "below").cases()

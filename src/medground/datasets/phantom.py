@@ -17,7 +17,7 @@ from medground.datasets._phantom.drawing import Drawing, draw
 from medground.datasets._phantom.scene import Scene, make_scene
 from medground.datasets.base import Case, DatasetInfo, fingerprint_cases
 from medground.datasets.manifest import Manifest
-from medground.errors import DatasetError
+from medground.errors import ConfigError, DatasetError
 
 __all__ = ["Drawing", "Phantom", "Scene", "build", "draw", "make_scene"]
 
@@ -99,9 +99,11 @@ class Phantom:
         if not folder.exists() or not any(folder.iterdir()):
             try:
                 build(folder, cases=self.count, size=self.size, seed=self.seed, workers=self.workers)
-            except OSError as error:
+            except (OSError, ConfigError) as error:
                 # Another process may have finished the same folder first; then it is taken.
                 if not (folder / "recipe.json").is_file():
+                    if isinstance(error, ConfigError):
+                        raise
                     raise DatasetError(
                         "phantoms cannot be written", where=folder, got=error, fix="name a folder: root: FOLDER"
                     ) from error
