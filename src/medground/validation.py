@@ -52,8 +52,10 @@ def _dataset(label: str, entry: Any) -> Iterator[Check]:
     """Read the tables; every box against its frame, every code against its size, every label, every file."""
     try:
         dataset = entry.build()
-        dataset.cases()
+        # Problems of the tables stop cases() at the first; check() has them all.
         problems = [str(problem) for problem in dataset.check()] if hasattr(dataset, "check") else []
+        if not problems:
+            dataset.cases()
         lines = dataset.report().lines() if hasattr(dataset, "report") else []
     except MedgroundError as error:
         yield Check(f"dataset {label}", ok=False, details=tuple(str(error).splitlines()))
