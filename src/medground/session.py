@@ -105,7 +105,9 @@ def assemble(run: RunFile, base: Path | None = None) -> Session:
         where = f"benchmark.{kind}"
         entries[kind], spec[kind] = _entries(_KINDS[kind], parse_components(listed, where=where), where, base)
     benchmark = cls(**checked)
-    benchmark.bind(Setting(model_entries, seed=run.seed, batch_size=run.engine.batch_size, **entries))
+    benchmark.bind(
+        Setting(model_entries, seed=run.seed, batch_size=run.engine.batch_size, prompts=run.prompts, **entries)
+    )
     resolved = run.model_dump(mode="json") | {"benchmark": spec, "models": model_specs}
     return Session(parse_run_file(resolved), benchmark, model_entries, entries.get("datasets", []))
 

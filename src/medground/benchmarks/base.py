@@ -131,13 +131,14 @@ class Entry:
 
 @dataclass(frozen=True)
 class Setting:
-    """What a run hands to its benchmark beside the benchmark's own parameters."""
+    """What a run hands to its benchmark beside the benchmark's own parameters; models have their prompts already."""
 
     models: Sequence[Entry]
     datasets: Sequence[Entry] = ()
     seed: int = 0
     batch_size: int = 8
     explainers: Sequence[Entry] = ()
+    prompts: Mapping[str, str] = field(default_factory=dict)
 
 
 class Benchmark(Protocol):

@@ -139,6 +139,13 @@ def test_a_dataset_without_findings_is_refused(tmp_path: Path) -> None:
         bench(tmp_path, Fake()).tasks()
 
 
+def test_a_prompt_that_no_finding_takes_is_told(tiny_manifest: Path) -> None:
+    benchmark = XBench()
+    dataset = Entry("d", "manifest", Manifest.info, lambda: Manifest(tiny_manifest))
+    benchmark.bind(Setting([], [dataset], prompts={"mass": "a mass", "Nodul": "a nodule"}))
+    assert benchmark.notes() == ["no finding takes the prompt for 'Nodul', did you mean 'Nodule'?"]
+
+
 def test_what_cannot_point_is_refused(tiny_manifest: Path) -> None:
     benchmark = XBench()
     models = [Entry("m", "object", None, object)]

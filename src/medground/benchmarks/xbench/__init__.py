@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,8 +15,9 @@ from medground.benchmarks.xbench.rows import KeepMaps
 from medground.benchmarks.xbench.tasks import GroundingTask, Reader
 from medground.datasets.base import Dataset
 from medground.datasets.overlap import shared_sources
-from medground.errors import ConfigError, DatasetError, ModelError
+from medground.errors import ConfigError, DatasetError, ModelError, did_you_mean
 from medground.imaging.reading import read_radiograph
+from medground.models._text import key_of
 from medground.models.base import Grounder
 
 
@@ -134,10 +135,18 @@ class XBench:
         }
 
     def notes(self) -> list[str]:
-        """Return what must be known beforehand: what reading mended or left out, and datasets that share pictures."""
+        """Return what must be known beforehand: what was mended, left out or never used, and what shares pictures."""
         reports = {label: d.report() for label, d in self._datasets.items() if hasattr(d, "report")}
         remarks = [f"{label}: {remark}" for label, report in reports.items() for remark in report.remarks]
-        return [*remarks, *(str(shared) for shared in shared_sources(list(self._datasets.values())))]
+        return [*remarks, *self._idle_prompts(), *map(str, shared_sources(list(self._datasets.values())))]
+
+    def _idle_prompts(self) -> Iterator[str]:
+        """Say which prompts no finding takes, since a misspelt one changes nothing else."""
+        findings = {key_of(finding): finding for dataset in self._datasets.values() for finding in dataset.findings}
+        for name in self._setting.prompts:
+            if key_of(name) not in findings:
+                near = did_you_mean(name, findings.values())
+                yield f"no finding takes the prompt for {name!r}" + (f", {near}" if near else "")
 
 
 def _reading(dataset: Dataset) -> dict[str, Any]:
