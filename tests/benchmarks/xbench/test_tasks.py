@@ -117,14 +117,27 @@ def prediction(**changes: Any) -> Prediction:
         ({"probabilities": np.full((2, 3), 1.2)}, "leave"),
         ({"probabilities": np.full((2, 3), -0.1)}, "leave"),
         ({"geometry": []}, "one an image"),
+        ({"geometry": None}, "one an image"),
+        ({"geometry": [Geometry.identity((4, 4)), Geometry.identity((5, 4))]}, "the image's own size"),
+        ({"saliency": [[np.zeros((4, 4))] * 3, [np.zeros((4, 4))] * 2]}, "saliency has a wrong shape"),
+        ({"saliency": [[np.zeros((4, 4))] * 3]}, "saliency has a wrong shape"),
+        ({"saliency": [[np.zeros(4)] * 3] * 2}, "saliency has a wrong shape"),
         ({"saliency": np.zeros((2, 4, 4), np.float32)}, "saliency has a wrong shape"),
         ({"saliency": np.zeros((2, 2, 4, 4), np.float32)}, "saliency has a wrong shape"),
     ],
 )
 def test_a_prediction_of_another_shape_is_refused(changes: dict[str, Any], message: str) -> None:
-    check_prediction(prediction(), 2, 3, "fake")
+    sizes = [(4, 4)] * 2
+    check_prediction(prediction(), sizes, 3, "fake")
+    check_prediction(prediction(saliency=[[np.zeros((2, i)) for i in (1, 2, 3)]] * 2), sizes, 3, "fake")
+    check_prediction(prediction(saliency=None), sizes, 3, "fake")
     with pytest.raises(ModelError, match=message):
-        check_prediction(prediction(**changes), 2, 3, "fake")
+        check_prediction(prediction(**changes), sizes, 3, "fake")
+
+
+def test_what_is_no_prediction_is_refused() -> None:
+    with pytest.raises(ModelError, match="returns no Prediction"):
+        check_prediction(None, [(4, 4)], 3, "fake")  # type: ignore[arg-type]  # wrong on purpose
 
 
 @pytest.mark.parametrize("edges", [(0.0, 0.1), (0.1, 1.0), (0.1, 0.1), (float("nan"),)])

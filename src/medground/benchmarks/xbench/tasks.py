@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,6 +15,7 @@ from medground.benchmarks.xbench.protocol import Protocol
 from medground.benchmarks.xbench.rows import SCHEMA, Inferred, KeepMaps, Measurer, PriorHits
 from medground.datasets.base import Case, Dataset, fingerprint_of
 from medground.errors import ModelError
+from medground.imaging.geometry import Size
 from medground.imaging.reading import Radiograph, read_radiograph
 from medground.imaging.regions import Region
 from medground.models.base import Fitted, Grounder, Prediction
@@ -47,8 +48,9 @@ class GroundingStages:
 
     def infer(self, batch: Sequence[Loaded]) -> list[Inferred]:
         """Predict one batch and cut it into images."""
-        prediction = self._model.predict([loaded.image for loaded in batch], self._measurer.findings)
-        check_prediction(prediction, len(batch), len(self._measurer.findings), self._model.name)
+        images = [loaded.image for loaded in batch]
+        prediction = self._model.predict(images, self._measurer.findings)
+        check_prediction(prediction, [x.size for x in images], len(self._measurer.findings), self._model.name)
         return [_image(prediction, i) for i in range(len(batch))]
 
     def measure(self, item: Item, loaded: Loaded, inferred: Inferred) -> Measured:
@@ -139,24 +141,47 @@ def seen_patients(model: object, dataset: str) -> frozenset[str]:
     return frozenset(lookup(dataset)) if lookup else frozenset()
 
 
-def check_prediction(prediction: Prediction, images: int, findings: int, name: str) -> None:
+def check_prediction(prediction: Prediction, sizes: Sequence[Size], findings: int, name: str) -> None:
     """Refuse a prediction whose shapes are not those of the question.
+
+    Args:
+        prediction: what the model said.
+        sizes: (width, height) of every picture that it was asked about.
+        findings: how many findings it was asked for.
+        name: of the model.
 
     Raises:
         ModelError: naming the array, its shape and the expected one.
     """
-    shape = (images, findings)
+    shape = (len(sizes), findings)
+    if not isinstance(prediction, Prediction):
+        raise ModelError(f"{name}: predict() returns no Prediction", got=type(prediction).__name__)
     for what, array in (("scores", prediction.scores), ("probabilities", prediction.probabilities)):
         if np.shape(array) != shape:
             raise ModelError(f"{name}: {what} have a wrong shape", expected=f"(N, C) = {shape}", got=np.shape(array))
     p = np.asarray(prediction.probabilities)
     if ((p < 0) | (p > 1)).any():
         raise ModelError(f"{name}: probabilities leave [0, 1]", got=f"{np.nanmin(p)} to {np.nanmax(p)}")
-    if len(prediction.geometry) != images:
-        raise ModelError(f"{name}: geometry is one an image", expected=images, got=len(prediction.geometry))
+    sources = [geometry.source for geometry in prediction.geometry or ()]
+    if sources != list(sizes):
+        raise ModelError(
+            f"{name}: geometry is one an image, from the image's own size", expected=list(sizes), got=sources
+        )
     maps = prediction.saliency
-    if isinstance(maps, np.ndarray) and (maps.ndim != 4 or maps.shape[:2] != shape):
-        raise ModelError(f"{name}: saliency has a wrong shape", expected=f"(N, C, h, w), {shape}", got=maps.shape)
+    if maps is not None and (got := _shape_of(maps)) != (*shape, 2):
+        raise ModelError(
+            f"{name}: saliency has a wrong shape", expected=f"(N, C, h, w), {shape}", got=f"{got[:2]}, {got[2]} axes"
+        )
+
+
+def _shape_of(maps: Any) -> tuple[int, int, int]:
+    """Return images, findings and axes of nested maps; -1 where they differ."""
+
+    def common(values: Iterable[int]) -> int:
+        found = set(values)
+        return found.pop() if len(found) == 1 else -1
+
+    return len(maps), common(map(len, maps)), common(np.ndim(one) for image in maps for one in image)
 
 
 def _image(prediction: Prediction, i: int) -> Inferred:
