@@ -68,6 +68,16 @@ def test_parameters_are_checked_and_typed(tmp_path: Path) -> None:
     assert checked == {"root": tmp_path, "size": 4}
 
 
+def test_a_parameter_without_a_type_takes_anything() -> None:
+    class Loose:
+        def __init__(self, x): ...  # type: ignore[no-untyped-def]  # as users write it
+
+    assert registry.check(Loose, {"x": [1]}, where="here") == {"x": [1]}
+    with pytest.raises(ConfigError) as caught:
+        registry.check(Loose, {}, where="here")
+    assert caught.value.expected == "x: Any"
+
+
 def test_an_unknown_parameter_names_the_nearest() -> None:
     with pytest.raises(ConfigError, match="no parameter 'sise'") as caught:
         registry.check(Example, {"root": "/", "sise": 4}, where="models.0")

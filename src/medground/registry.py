@@ -134,6 +134,8 @@ def parameters(cls: type[Any]) -> list[Parameter]:
 
 
 def _type_name(annotation: Any) -> str:
+    if annotation is inspect.Parameter.empty:
+        return "Any"
     text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
     return re.sub(r"\b(?:typing|pathlib|collections\.abc)\.", "", text)
 
