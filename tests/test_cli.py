@@ -144,3 +144,12 @@ def test_a_model_of_the_users_that_raises_is_a_failed_check_without_a_traceback(
     assert "IndexError" in done.stdout
     assert "broken_lab.py line 6" in done.stdout
     assert "Traceback" not in done.stderr
+
+
+def test_a_terminal_without_the_letters_of_a_name_is_no_error(
+    run_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    done = medground("run", str(run_file), "--out", str(tmp_path / "runs"), "--set", 'models.0.label="Опухоль"')
+    assert done.returncode == 0, done.stderr
+    assert "\\u041e\\u043f" in done.stdout

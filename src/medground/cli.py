@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -244,6 +245,8 @@ def train_gridvqa_x(
 
 def main() -> None:
     """Run the command line; a user's mistake is a message without a traceback."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal may lack a letter that a name from data has
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         app()
     except MedgroundError as error:
