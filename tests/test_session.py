@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from PIL import Image
 
 from medground.config import parse_run_file, read_run_file
 from medground.errors import ConfigError, RegistryError, RunError
@@ -107,6 +109,22 @@ def test_names_are_made_unique(tiny_manifest: Path) -> None:
     }
     session = assemble(parse_run_file(data))
     assert [m.label for m in session.models] == ["baseline_centre-1", "baseline_centre-2", "noise"]
+
+
+def test_a_damaged_mask_costs_its_own_case_and_no_other(run_file: Path, tiny_manifest: Path, tmp_path: Path) -> None:
+    data = shutil.copytree(tiny_manifest, tmp_path / "data")
+    records = [json.loads(line) for line in (data / "manifest.jsonl").read_text().splitlines()]
+    Image.new("RGB", (9, 9)).save(data / "mask.png")
+    records[5] |= {"boxes": {}, "masks": {"Mass": "mask.png"}}
+    (data / "manifest.jsonl").write_text("\n".join(map(json.dumps, records)))
+    changes = ["engine.on_error=skip", f"benchmark.datasets.0.root={data}", "models.1.name=baseline_class_prior"]
+    report = run_a_file(run_file, changes, out=tmp_path / "runs")
+    assert report.failures == 2
+    failed = (tmp_path / "runs/tiny/failures.jsonl").read_text().splitlines()
+    assert [(json.loads(line)["task"][0], json.loads(line)["item"]) for line in failed] == [
+        ("baseline_centre", "case05"),
+        ("baseline_class_prior", "case05"),
+    ]
 
 
 @pytest.mark.parametrize("label", ["baseline_centre-1", "Baseline_Centre-2"])

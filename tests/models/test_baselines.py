@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from medground.datasets.base import Case
-from medground.errors import ModelError
+from medground.datasets.lazy import LazyRegions, Maker
+from medground.errors import ModelError, RegionError
 from medground.imaging.reading import Radiograph
 from medground.imaging.regions import Region
 from medground.metrics.folds import patient_folds
@@ -98,6 +99,18 @@ def test_the_class_prior_does_not_depend_on_the_order_of_cases() -> None:
     one, two = ClassPrior(), ClassPrior()
     one.fit(cases(), FINDINGS)
     two.fit(cases()[::-1], FINDINGS)
+    for case in cases():
+        np.testing.assert_array_equal(one.map_for(case.case_id, "Mass"), two.map_for(case.case_id, "Mass"))
+
+
+def test_a_region_that_cannot_be_read_leaves_the_prior_of_the_others() -> None:
+    def broken() -> Region:
+        raise RegionError("a mask is cut short")
+
+    damaged = LazyRegions({"Mass": Maker(broken, "")})
+    one, two = ClassPrior(), ClassPrior()
+    one.fit([*cases(), Case("bad", Path("x.png"), "p0", regions=damaged)], FINDINGS)
+    two.fit(cases(), FINDINGS)
     for case in cases():
         np.testing.assert_array_equal(one.map_for(case.case_id, "Mass"), two.map_for(case.case_id, "Mass"))
 

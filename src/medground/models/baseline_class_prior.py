@@ -5,13 +5,13 @@ The map of a finding is the mean of its regions over the *other* half of the pat
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from medground.errors import ModelError
+from medground.errors import DataError, ModelError
 from medground.imaging.geometry import Geometry
 from medground.imaging.reading import Radiograph
 from medground.metrics.folds import patient_folds
@@ -40,17 +40,17 @@ class ClassPrior:
         self._maps: dict[tuple[int, str], NDArray[np.float32]] = {}
 
     def fit(self, cases: Sequence[Any], findings: Sequence[str]) -> None:
-        """Average the regions of each fold's complement; findings without any have no map."""
+        """Average the regions of each fold's complement; findings without any have no map.
+
+        A region that cannot be read is left out: its own case says so when it is measured, and it alone.
+        """
         patients = [case.patient_id or f"case {case.case_id}" for case in cases]
         fold = patient_folds(patients, FOLDS, self.seed)
         self._fold_of = {case.case_id: int(f) for case, f in zip(cases, fold, strict=True)}
         sums = {(f, finding): np.zeros((GRID, GRID)) for f in range(FOLDS) for finding in findings}
         counts = dict.fromkeys(sums, 0)
         for case, own in zip(cases, fold, strict=True):
-            for finding, region in case.regions.items():
-                if finding not in findings:
-                    continue
-                mask = region.mask_at((GRID, GRID))
+            for finding, mask in _masks(case, findings):
                 for other in set(range(FOLDS)) - {int(own)}:
                     sums[other, finding] += mask
                     counts[other, finding] += 1
@@ -85,3 +85,13 @@ class ClassPrior:
     def fingerprint(self) -> str:
         """Depends on the split; the dataset's own fingerprint stands beside it in a chunk's name."""
         return f"class-prior-1-{GRID}-{self.seed}"
+
+
+def _masks(case: Any, findings: Sequence[str]) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+    for finding in findings:
+        if finding in case.regions:
+            try:
+                mask = case.regions[finding].mask_at((GRID, GRID))
+            except DataError:
+                continue
+            yield finding, mask
