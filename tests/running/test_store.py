@@ -70,7 +70,7 @@ def test_what_changed_in_the_same_run_is_told(tmp_path):
     assert messages[1].endswith("k07[0].x: nothing -> 7 and 12 more")
 
 
-@pytest.mark.parametrize("text", ["[1", "just words", "\udcff"])
+@pytest.mark.parametrize("text", ["[1", "just words", "\udcff", "name: 2020-99-99"])
 def test_a_run_file_that_cannot_be_read_is_not_overwritten(tmp_path, text):
     (tmp_path / "run.yaml").write_text(text, errors="surrogateescape")
     with pytest.raises(RunError, match="start afresh"), Store(tmp_path, CONFIG):

@@ -44,7 +44,8 @@ def refuse_another_run(stored: Path, config: Mapping[str, Any], say: Callable[[s
 def _load(path: Path) -> Mapping[str, Any]:
     try:
         config = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    # Beside its own errors, the parser lets through those of Python for dates, long numbers and deep nesting.
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         config = error
     if not isinstance(config, dict):
         raise RunError(
