@@ -212,6 +212,8 @@ def test_a_bad_mask_file_is_named_with_its_row(own, save, words):
         ({"polygons": {"Mass": [[[0, 0], [1, 1], [40, 2]]]}}, "beyond its frame", "polygons.Mass"),
         ({"masks": {"Mass": "masks/absent.png"}}, "missing", "masks.Mass"),
         ({"masks": {"Mass": 3}}, "neither a file nor a code", "masks.Mass"),
+        ({"masks": {"Mass": {"rowz": [[0, 1]]}}}, "neither a file nor a code", "rowz"),
+        ({"masks": {"Mass": {"rows": [[0]], "counts": [1]}}}, "neither a file nor a code", "rows, counts"),
         ({"masks": {"Mass": "../../etc/passwd"}}, "outside", "masks.Mass"),
         ({"labels": {"Mass": "yes"}}, "not true, false or null", "labels.Mass"),
         ({"labels": {"Mass": False}, "boxes": {"Mass": [[1, 2, 3, 4]]}}, "absent but has a region", "line 1"),

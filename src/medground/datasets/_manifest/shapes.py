@@ -18,6 +18,7 @@ from medground.imaging.regions import Box, Region
 from medground.paths import is_file
 
 Frame = tuple[int, int]
+_MASK_KEYS: tuple[set[str], ...] = ({"size", "counts"}, {"counts"}, {"rows"})
 
 
 def region_of(shapes: Sequence[Shape], default: Frame | None, resolve: Callable[[str], Path]) -> Region | Maker:
@@ -113,14 +114,15 @@ def _frame(shape: Shape, default: Frame | None) -> Frame | None:
 
 
 def _file(shape: Shape, resolve: Callable[[str], Path]) -> Path | None:
-    """Return the file of a mask that is named by its path; other masks are COCO objects."""
-    if shape.kind != "mask" or isinstance(shape.value, dict):
+    """Return the file of a mask that is named by its path; other masks are codes, or written out."""
+    if shape.kind != "mask" or (isinstance(shape.value, dict) and set(shape.value) in _MASK_KEYS):
         return None
     if not isinstance(shape.value, str):
         raise RegionError(
             "a mask is neither a file nor a code",
             where=shape.where,
             expected='a path, {"size": [h, w], "counts": ...} or {"rows": [[0, 1], ...]}',
+            got=", ".join(shape.value) if isinstance(shape.value, dict) else shape.value,
         )
     try:
         path = resolve(shape.value)
