@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from medground.errors import ConfigError
-from medground.explainers.multishap import MultiShap, aggregated, crossed, masks, pairwise
+from medground.explainers.multishap import MultiShap, aggregated, crossed, garrote, masks, pairwise
 from medground.metrics.interactions import shapley_interactions
+from medground.metrics.relevance import relevance_mass
 
 
 def game(values, cells):
@@ -31,8 +32,9 @@ def error(found, truth):
 def test_additive_games_have_no_interaction_under_any_budget(games):
     values, _ = games["additive"]
     for budget, nodes in ((64, 1), (200, 3), (1000, 5)):
-        found = crossed(game(values, 6), 6, 4, budget, nodes, np.random.default_rng(0))
+        found, noise = crossed(game(values, 6), 6, 4, budget, nodes, np.random.default_rng(0))
         assert found == pytest.approx(np.zeros((6, 4)), abs=1e-9)
+        assert noise == pytest.approx(0, abs=1e-9)
 
 
 @pytest.mark.parametrize("name", ["interaction", "mixed"])
@@ -40,11 +42,43 @@ def test_crossed_masks_come_close_with_few_calls_and_closer_with_more(games, nam
     values, truth = games[name]
     errors = []
     for budget in (300, 3000, 30_000):
-        runs = [crossed(game(values, 6), 6, 4, budget, 5, np.random.default_rng(s)) for s in range(6)]
+        runs = [crossed(game(values, 6), 6, 4, budget, 5, np.random.default_rng(s))[0] for s in range(6)]
         errors.append(np.mean([error(run, truth) for run in runs]))
     assert errors[0] > errors[1] > errors[2]
     assert errors[1] < 0.25 * np.sqrt((truth**2).mean())
     assert errors[2] < 0.12 * np.sqrt((truth**2).mean())
+
+
+def test_the_standard_error_is_the_error_that_chance_makes(games):
+    values, _ = games["mixed"]
+    runs = [crossed(game(values, 6), 6, 4, 2000, 3, np.random.default_rng(s)) for s in range(40)]
+    spread = np.std([found for found, _ in runs], axis=0)
+    assert np.mean([noise for _, noise in runs]) == pytest.approx(np.sqrt((spread**2).mean()), rel=0.35)
+
+
+def test_the_garrote_takes_noise_for_zero_and_leaves_the_large():
+    found = garrote(np.array([0.5, -1.0, 2.0, -10.0, 0.0]), 1.0)
+    assert found == pytest.approx([0, 0, 1.5, -9.9, 0])
+    assert garrote(np.array([0.3, 0.0]), 0.0) == pytest.approx([0.3, 0])
+
+
+def test_the_garrote_finds_few_interactions_among_noise():
+    truth = np.zeros((12, 6))
+    truth[0, 0], truth[3, 2], truth[7, 5] = 3, -2, 2
+    waves = np.random.default_rng(1).normal(size=(18, 40))
+
+    def value(shown, spoken, pairs):
+        z, w = shown[pairs[:, 0]].astype(float), spoken[pairs[:, 1]].astype(float)
+        rough = np.sin(4 * np.concatenate([z, w], 1) @ waves).sum(1) / 40
+        return np.einsum("ni,ij,nj->n", z, truth, w) + z.sum(1) - w.sum(1) + rough
+
+    rough, kept = [], []
+    for seed in range(6):
+        found, noise = crossed(value, 12, 6, 600, 3, np.random.default_rng(seed))
+        rough.append(relevance_mass(found, truth != 0))
+        kept.append(relevance_mass(garrote(found, 2 * noise), truth != 0))
+        assert error(garrote(found, 2 * noise), truth) < error(found, truth)
+    assert np.mean(kept) > np.mean(rough) + 0.15
 
 
 def test_the_pairwise_sampler_is_unbiased_and_its_published_slip_is_not(games):

@@ -4,6 +4,7 @@ The index is an integral over t of the interaction in coalitions that hold each 
 coalitions estimate all pairs at once: at a few nodes t, K image masks are crossed with M text masks. Double centring
 of the K x M values removes exactly what image or text say alone; two ridge regressions, one a modality, give the
 interactions. 25 cells and 12 words take some 1,300 calls where the published code's pairwise sampler takes 150,000.
+What stays within two standard errors of zero is taken for noise, since sums of absolute values would add it up.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ class MultiShap:
         nodes: values of t (Gauss-Legendre).
         fill: colour of absent cells; absent words are deleted.
         aggregate: over the other modality. The published code takes the plain mean, in which opposite signs cancel.
+        threshold: standard errors below which a crossed estimate is zero, and by which larger ones are shrunk
+            (non-negative garrote); 0: estimates as they are.
         sampler: ``crossed`` as above; ``pairs`` draws coalitions for every pair on its own, as the paper does;
             ``pairs_shared_ids`` is the published code's slip: a drawn number switches on a cell and a word alike.
         draws: coalitions a pair of the pairwise samplers, spread over sizes (published: 128).
@@ -50,6 +53,7 @@ class MultiShap:
         nodes: int = 3,
         fill: Fill = "grey",
         aggregate: Aggregate = "sum_abs",
+        threshold: float = 2.0,
         sampler: Sampler = "crossed",
         draws: int = 128,
         seed: int = 0,
@@ -59,6 +63,7 @@ class MultiShap:
                 "multishap needs at least one node, 16 calls a node and one draw", got=(nodes, budget, draws)
             )
         self.budget, self.nodes, self.fill, self.aggregate = budget, nodes, fill, aggregate
+        self.threshold = threshold
         self.sampler, self.draws, self.seed = sampler, draws, seed
 
     def calls(self, words: int, cells: int, pool: int) -> int:  # noqa: ARG002  # the contract of all explainers
@@ -71,8 +76,10 @@ class MultiShap:
         """See :class:`medground.explainers.base.Local`."""
         rng, target, spent = pool.rng(index, self.seed, self.name), pool.predicted(index), pool.asker.calls
         value, cells, words = self._values(pool, index, target), pool.grid**2, len(pool.examples[index].words)
+        noise = 0.0
         if self.sampler == "crossed":
-            found = crossed(value, cells, words, self.budget, self.nodes, rng)
+            rough, noise = crossed(value, cells, words, self.budget, self.nodes, rng)
+            found = garrote(rough, self.threshold * noise)
         else:
             found = pairwise(value, cells, words, self.draws, rng, shared_ids=self.sampler == "pairs_shared_ids")
         return Attribution(
@@ -84,6 +91,7 @@ class MultiShap:
                 "interactions": found,
                 "positive_share": float((found > 0).mean()),
                 "mean_abs": float(np.abs(found).mean()),
+                "standard_error": noise,
             },
         )
 
@@ -123,7 +131,16 @@ def aggregated(interactions: Table, axis: int, how: Aggregate) -> Table:
     return found
 
 
-def crossed(value: Values, cells: int, words: int, budget: int, nodes: int, rng: np.random.Generator) -> Table:
+def garrote(estimates: Table, level: float) -> Table:
+    """Return estimates with those below a level set to zero and the others shrunk: x max(0, 1 - level^2 / x^2)."""
+    kept = np.abs(estimates) > level
+    shrunk = level**2 / np.where(kept, estimates, 1.0)
+    return np.where(kept, estimates - shrunk, 0.0)
+
+
+def crossed(
+    value: Values, cells: int, words: int, budget: int, nodes: int, rng: np.random.Generator
+) -> tuple[Table, float]:
     """Estimate all interactions of cells with words from crossed masks; the error falls as the budget grows.
 
     Args:
@@ -135,20 +152,26 @@ def crossed(value: Values, cells: int, words: int, budget: int, nodes: int, rng:
         rng: source of the masks.
 
     Returns:
-        ``(cells, words)``.
+        ``(cells, words)``, and their standard error, from the two halves of the image masks.
     """
     points, weights = np.polynomial.legendre.leggauss(nodes)
     a_node = budget // nodes
     k = int(np.clip(cells, np.sqrt(a_node), a_node // 4))
     m = a_node // k
     every = np.stack(np.divmod(np.arange(k * m), m), 1)
-    found = np.zeros((cells, words))
+    parts = (slice(None), slice(k // 2), slice(k // 2, None))
+    totals = np.zeros((3, cells, words))
     for t, weight in zip((points + 1) / 2, weights / 2, strict=True):
         shown, spoken = masks(cells, k, t, rng), masks(words, m, t, rng)
         table = value(shown, spoken, every).reshape(k, m)
-        centred = table - table.mean(0) - table.mean(1, keepdims=True) + table.mean()
-        found += weight * (_inverse(shown, t) @ centred @ _inverse(spoken, t).T)
-    return found
+        totals += [weight * _interactions(table[rows], shown[rows], spoken, t) for rows in parts]
+    return totals[0], float(np.sqrt(((totals[1] - totals[2]) ** 2).mean()) / 2)
+
+
+def _interactions(table: Table, shown: NDArray[np.bool_], spoken: NDArray[np.bool_], t: float) -> Table:
+    """Return the interactions that a crossed table of values shows; what one modality says alone is centred away."""
+    centred = table - table.mean(0) - table.mean(1, keepdims=True) + table.mean()
+    return np.asarray(_inverse(shown, t) @ centred @ _inverse(spoken, t).T, np.float64)
 
 
 def masks(n: int, k: int, t: float, rng: np.random.Generator) -> NDArray[np.bool_]:

@@ -42,7 +42,7 @@ class Pid:
         return 0
 
     def score(self, pool: Pool) -> Scores:
-        """Return the pool's synergy, and a jackknife pseudo-value an example, whose spread is that of the synergy."""
+        """Return the pool's synergy, and one value an example with that mean and the synergy's spread (jackknife)."""
         images = cluster(pool.images.reshape(len(pool), -1).astype(np.float64), self.clusters, self.seed)
         texts = cluster(_word_counts(pool.questions), self.clusters, self.seed)
         answers = pool.logits.argmax(2)
@@ -54,8 +54,8 @@ class Pid:
             for i in range(n):
                 without = counted.copy()
                 without[i], without[:, i] = 0, 0
-                rest = decompose(_histogram(images, texts, answers, without), gap=1e-5).synergy
-                each[i] = n * whole.synergy - (n - 1) * rest
+                each[i] = -(n - 1) * decompose(_histogram(images, texts, answers, without), gap=1e-5).synergy
+            each += whole.synergy - each.mean()
         parts = [whole.redundancy, whole.unique1, whole.unique2, whole.synergy]
         names = ("redundancy", "unique_image", "unique_text", "synergy")
         shown = {name: round(part, 2) if self.rounded else part for name, part in zip(names, parts, strict=True)}

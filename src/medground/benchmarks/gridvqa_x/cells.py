@@ -26,7 +26,7 @@ class Cell:
         regime: ``pure`` (the reasoning model on D_pure), ``spurious`` (the shortcut model on D_spur) or ``cross`` (the
             shortcut model on D_pure).
         method: an explainer, or ``model`` for accuracy.
-        metric: a column of the rows, ``accuracy`` or ``score``.
+        metric: a column of the rows; ``accuracy``, ``score`` or ``pool_score`` (a method's own figure of a bucket).
         by: ``all``, ``depth``, ``mixed_depth`` (type M alone), ``type``, ``form``, ``density`` or ``bucket``.
         group: which of them.
         value: the mean; None where undefined.
@@ -92,7 +92,7 @@ def cells_of(rows: pl.DataFrame, replicates: int, seed: int, level: float) -> li
     """
     found: list[Cell] = []
     for (method, scope), part in rows.group_by(["method", "scope"], maintain_order=True):
-        columns = {"model": ["right"], "global": ["score"]}.get(str(scope), list(FIGURES))
+        columns = {"model": ["right"], "global": ["score", "pool_score"]}.get(str(scope), list(FIGURES))
         for by, group, chosen in grouped(part):
             draws = 0 if by == "bucket" else replicates
             found += _cells(chosen, str(method), columns, by, group, draws, seed, level)

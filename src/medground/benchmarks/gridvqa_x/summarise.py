@@ -79,7 +79,9 @@ def summarise(
         "accuracy": _accuracy(cells),
         "local": _wide(cells, "all"),
         **{f"local_by_{by}": _wide(cells, by) for by in ("depth", "type", "form", "density", "bucket")},
-        "global_by_depth": cells.filter(pl.col("metric") == "score", pl.col("by").is_in(["mixed_depth", "depth"])),
+        "global_by_depth": cells.filter(
+            pl.col("metric").is_in(["score", "pool_score"]), pl.col("by").is_in(["mixed_depth", "depth"])
+        ),
         "published": printed,
         "verdicts": pl.DataFrame(verdicts) if verdicts else pl.DataFrame(),
     }
@@ -114,7 +116,7 @@ def _accuracy(cells: pl.DataFrame) -> pl.DataFrame:
 
 def _wide(cells: pl.DataFrame, by: str) -> pl.DataFrame:
     """Return local methods in percent, one line a regime, method and group."""
-    chosen = cells.filter(pl.col("by") == by, ~pl.col("metric").is_in(["accuracy", "score"]))
+    chosen = cells.filter(pl.col("by") == by, ~pl.col("metric").is_in(["accuracy", "score", "pool_score"]))
     if not len(chosen):
         return chosen
     return (
