@@ -130,3 +130,10 @@ def test_any_damage_is_an_image_error_or_a_map(saved, data, damage):
     except ImageError:
         return
     assert found.ndim == 2
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 5), (5, 1), (1, 1, 4, 3)])
+def test_a_map_of_one_row_or_column_is_a_map(tmp_path, shape):
+    np.save(tmp_path / "x.npy", np.ones(shape))
+    array, _ = read_map(tmp_path / "x.npy")
+    assert array.shape == shape[-2:]

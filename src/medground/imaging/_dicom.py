@@ -10,6 +10,7 @@ Only the attributes listed here are read; nothing about a person leaves or even 
 from __future__ import annotations
 
 import io
+import re
 import struct
 import zlib
 from typing import Any
@@ -155,9 +156,15 @@ def _stored(header: Dataset, decoder: Decoder) -> tuple[NDArray[Any], str]:
         "a DICOM file's pixels cannot be decoded",
         where=f"Pixel Data (7FE0,0010), {decoder.UID.name}",
         expected="{} x {} pixels".format(*_size(header)),
-        got=" ".join(f"{type(causes[0]).__name__}: {causes[0]}".split())[:300],
+        got=_told(causes[0]),
         fix=_HINTS.get(decoder.UID),
     ) from causes[0]
+
+
+def _told(cause: Exception) -> str:
+    """Return an error in one line, without addresses of objects: they would differ from run to run."""
+    text = re.sub(r"<\S+ object at 0x[0-9a-f]+>", "the frame", f"{type(cause).__name__}: {cause}")
+    return " ".join(text.split())[:300]
 
 
 def _checked_frame(header: Dataset) -> bytes:

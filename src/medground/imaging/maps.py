@@ -35,7 +35,9 @@ def read_map(path: Path) -> tuple[NDArray[np.floating[Any]], str]:
     """
     data = contents(path)
     try:
-        array = np.squeeze(_array(data))
+        array = _array(data)
+        while array.ndim > 2 and array.shape[0] == 1:  # leading axes of one; a map of one row or column stays a map
+            array = array[0]
     except Exception as error:  # a damaged file can raise anything in the decoders
         cause = error if isinstance(error, ImageError) else ImageError(f"{type(error).__name__}: {error}")
         raise ImageError(

@@ -88,7 +88,7 @@ def read_run(folder: Path) -> Run:
             manifest,
             json.loads(raw),
             hashlib.sha256(raw).hexdigest(),
-            [json.loads(line) for line in failures.splitlines()],
+            [json.loads(line) for line in failures.split("\n") if line],
         )
     except (ValueError, yaml.YAMLError) as error:
         raise RunError(
