@@ -9,6 +9,7 @@ import pytest
 
 from medground.benchmarks.results import ANSWERS, FORMAT, QUESTIONS, Cell, Cells, ModelFacts, Question, Summary, Verdict
 from medground.errors import MetricError, RunError
+from medground.metrics.spec import MetricSpec
 
 
 def cell(**given: Any) -> Cell:
@@ -39,6 +40,7 @@ def summary() -> Summary:
         benchmark="b",
         reading="strict",
         models=[ModelFacts(label="m", title="M", kind="zero-shot", seen={"d": "training split"}, missing=("match",))],
+        metrics=[MetricSpec(name="auc", title="AUC", floor="chance")],
         questions=[Question(key="own", title="Own", asks="Own?")],
         level=0.9,
         notes=["a note"],
@@ -174,3 +176,10 @@ def test_facts_of_a_model_that_nothing_is_known_of() -> None:
     assert ModelFacts(label="blind", twin_of="m").baseline
     assert ModelFacts(label="x", kind="baseline").baseline
     assert not ModelFacts(label="m", kind="zero-shot").baseline
+
+
+def test_a_metric_that_nobody_specifies_claims_nothing(summary: Summary) -> None:
+    assert summary.spec("auc").floor == "chance"
+    assert summary.spec("mine").family == ""
+    assert summary.spec("mine").better == "neither"
+    assert summary.spec("mine").text(0.5) == "0.5000"

@@ -19,6 +19,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from medground.errors import MetricError, RunError
+from medground.metrics.spec import MetricSpec
 
 if TYPE_CHECKING:
     import polars as pl
@@ -345,6 +346,7 @@ class Summary:
         benchmark: the benchmark's name.
         reading: the protocol, reader or judge that made it; empty where there is one way alone.
         models: facts of every model, in the order of the run.
+        metrics: what each metric of the cells is, in the order of tables.
         questions: those of its verdicts that are not in ``QUESTIONS``.
         level: coverage of every interval.
         notes: what a reader must know of the whole: one sentence each.
@@ -357,6 +359,7 @@ class Summary:
     benchmark: str = ""
     reading: str = ""
     models: Sequence[ModelFacts] = ()
+    metrics: Sequence[MetricSpec] = ()
     questions: Sequence[Question] = ()
     level: float = 0.95
     notes: Sequence[str] = ()
@@ -370,6 +373,7 @@ class Summary:
             "level": self.level,
             "notes": list(self.notes),
             "models": [_record(model) for model in self.models],
+            "metrics": [_record(metric) for metric in self.metrics],
             "questions": [_record(question) for question in self.questions],
             "verdicts": [_record(verdict) for verdict in self.verdicts],
             "cells": [_record(cell) for cell in self.cells],
@@ -414,6 +418,11 @@ class Summary:
     def facts(self, model: str) -> ModelFacts:
         """Return the facts of a model; its label alone where nothing is known."""
         return next((facts for facts in self.models if facts.label == model), ModelFacts(label=model))
+
+    def spec(self, metric: str) -> MetricSpec:
+        """Return what a metric is; a plain number of which nothing may be claimed where nobody says."""
+        unknown = MetricSpec(name=metric, title=metric, unit="plain", better="neither", digits=4)
+        return next((spec for spec in self.metrics if spec.name == metric), unknown)
 
     def named(self, benchmark: str, reading: str | None = None) -> Summary:
         """Return the summary under a benchmark's name, and a reading's where one is given."""
@@ -463,6 +472,7 @@ def _adapters() -> dict[str, Any]:
         "level": float,
         "notes": list[str],
         "models": list[ModelFacts],
+        "metrics": list[MetricSpec],
         "questions": list[Question],
         "verdicts": list[Verdict],
         "cells": list[Cell],
