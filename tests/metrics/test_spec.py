@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from medground.metrics.spec import MetricSpec
+from medground.errors import MetricError
+from medground.metrics.spec import MetricSpec, register, registered, spec_of
 
 
 @pytest.mark.parametrize(
@@ -30,3 +31,26 @@ def test_an_interval_stands_behind_its_value_or_is_left_out() -> None:
 def test_what_was_searched_on_its_own_items_says_so() -> None:
     assert MetricSpec(name="m", title="Dice", searched=True).heading == "Dice (optimistic)"
     assert MetricSpec(name="m", title="Dice").heading == "Dice"
+
+
+def test_which_of_two_is_better() -> None:
+    assert MetricSpec(name="m", title="M").prefers(1, 0) is True
+    assert MetricSpec(name="m", title="M", better="lower").prefers(1, 0) is False
+    assert MetricSpec(name="m", title="M", better="neither").prefers(1, 0) is None
+    assert MetricSpec(name="m", title="M").prefers(1, 1) is None
+
+
+def test_a_benchmark_has_its_own_names() -> None:
+    mine = MetricSpec(name="made up", title="Of one benchmark")
+    register(mine, benchmark="test of specifications")
+    register(mine, benchmark="test of specifications")
+    assert spec_of("made up", "test of specifications") is mine
+    assert mine in registered("test of specifications")
+    assert mine not in registered("another")
+    with pytest.raises(MetricError, match="one name"):
+        register(MetricSpec(name="made up", title="Something else"), benchmark="test of specifications")
+
+
+def test_nothing_is_read_off_a_name() -> None:
+    unknown = spec_of("dice@best", "no such benchmark")
+    assert (unknown.title, unknown.better, unknown.family, unknown.searched) == ("dice@best", "neither", "", False)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -77,12 +78,12 @@ def clusters(patients: Sequence[object], items: Sequence[object] | None = None) 
     if len(names) != len(patients):
         raise MetricError("Every item needs a patient.", expected=f"{len(names)} patients", got=len(patients))
     # A float that differs from itself is NaN, the way tables write a missing id.
-    keys = [
-        (1, i if items is None else str(i)) if p is None or p != p else (0, str(p))  # noqa: PLR0124  (NaN test)
-        for p, i in zip(patients, names, strict=True)
-    ]
-    number = {key: code for code, key in enumerate(sorted(set(keys)))}
-    return Clusters(np.array([number[key] for key in keys], dtype=np.int64), len(number))
+    known = [None if p is None or p != p else str(p) for p in patients]  # noqa: PLR0124  (NaN test)
+    number: dict[object, int] = {name: code for code, name in enumerate(sorted({p for p in known if p is not None}))}
+    alone: list[Any] = [(i if items is None else str(i)) for p, i in zip(known, names, strict=True) if p is None]
+    own = {item: len(number) + code for code, item in enumerate(sorted(set(alone)))}
+    codes = [own[i if items is None else str(i)] if p is None else number[p] for p, i in zip(known, names, strict=True)]
+    return Clusters(np.array(codes, dtype=np.int64), len(number) + len(own))
 
 
 def cluster_weights(count: int, replicates: int = 1000, seed: int = 0, block: int = BLOCK) -> Iterator[Weights]:

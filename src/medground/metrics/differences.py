@@ -1,0 +1,269 @@
+"""Two models on the same items: difference, interval and p, for few cases and for patients with several items each.
+
+A difference of two means is a gain minus a loss, each with the interval of `inference`, joined by square-and-add
+(Newcombe 1998, Zou and Donner 2008): it holds where one model is never worse than the other. Other differences use the
+interval of (1 + d) / 2. p values are those of `permutation`: sign flips of whole patients, for
+rankings swaps.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from medground.errors import MetricError
+from medground.metrics import permutation
+from medground.metrics.bootstrap import Clusters
+from medground.metrics.inference import (
+    ONE_PATIENT,
+    Estimate,
+    Limits,
+    beta_limits,
+    bounded,
+    check_level,
+    inner_level,
+    macro_effective,
+)
+from medground.metrics.influence import (
+    Floats,
+    Influence,
+    minus,
+    of_auc,
+    of_average_precision,
+    of_f1,
+    of_mean,
+    over_classes,
+)
+from medground.metrics.values import as_numbers
+
+# Pseudo-patients of the largest possible variance: of a gain or a loss, of other differences, a class of a macro mean.
+GAIN, DIFFERENCE, MACRO_DIFFERENCE = 1.0, 0.25, 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Difference(Estimate):
+    """First model minus second on the items that both have, and its test.
+
+    Attributes:
+        p: two-sided p of "no difference"; 1 where no two patients differ.
+        p_family: the same, corrected over its family; None where it stands alone.
+        family: the family in words, such as ``14 classes, max-T over sign flips``; None where it stands alone.
+        differing: patients in whom the two models differ; p is never below 2 ** (1 - differing).
+        gain: mean of what the first gains where it is better (differences of means).
+        loss: mean of what it loses where it is worse.
+        contribution: (P,) what each patient adds to the value, for a family's common flips; None where a ranking is
+            tested by swaps.
+    """
+
+    p: float | None = None
+    p_family: float | None = None
+    family: str | None = None
+    differing: int = 0
+    gain: float | None = None
+    loss: float | None = None
+    contribution: Floats | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def p_claim(self) -> float | None:
+        """The p value that a claim rests on: the family's, else its own."""
+        return self.p if self.family is None else self.p_family
+
+
+def compare_means(first: ArrayLike, second: ArrayLike, by: Clusters, level: float = 0.95, seed: int = 0) -> Difference:
+    """Compare the means of two models over the items where both have a value.
+
+    Args:
+        first: (N,) values in [0, 1] of the first model, NaN where undefined.
+        second: (N,) of the second on the same items.
+        by: patients of the N items.
+        level: of the interval.
+        seed: of the flips, where there are too many to enumerate.
+
+    Example:
+        >>> by = Clusters(np.arange(3), 3)
+        >>> found = compare_means([1, 1, 1], [0, 0, 0], by)
+        >>> found.value, found.p, round(found.low, 6), found.high
+        (1.0, 0.25, -0.000695, 1.0)
+    """
+    check_level(level)
+    a, b = as_numbers(first), as_numbers(second)
+    if a.shape != b.shape:
+        raise MetricError("Two models need the same items.", expected=f"shape {a.shape}", got=b.shape)
+    d = a - b
+    part = of_mean(d, by)
+    if part.value is None:
+        return _undefined(part, level, "no item where both models have a value")
+    gain, loss = of_mean(np.maximum(d, 0), by), of_mean(np.maximum(-d, 0), by)
+    made = _tested(part, _gain_and_loss(gain, loss, part.value), level, seed, part.contribution)
+    return replace(made, gain=gain.value, loss=loss.value)
+
+
+def compare_aucs(
+    labels: ArrayLike, first: ArrayLike, second: ArrayLike, by: Clusters, level: float = 0.95, seed: int = 0
+) -> Difference:
+    """Compare the AUC of two models on the same cases; p by swapping their mid-ranks within patients."""
+    pair = of_auc(labels, first, by), of_auc(labels, second, by)
+    return _ranked(pair, labels, first, second, by, level, seed, permutation.AUC)
+
+
+def compare_average_precisions(
+    labels: ArrayLike, first: ArrayLike, second: ArrayLike, by: Clusters, level: float = 0.95, seed: int = 0
+) -> Difference:
+    """Compare average precision of two models on the same cases; p by swapping their mid-ranks within patients."""
+    pair = of_average_precision(labels, first, by), of_average_precision(labels, second, by)
+    return _ranked(pair, labels, first, second, by, level, seed, permutation.AVERAGE_PRECISION)
+
+
+def compare_f1s(
+    labels: ArrayLike, first: ArrayLike, second: ArrayLike, by: Clusters, level: float = 0.95, seed: int = 0
+) -> Difference:
+    """Compare F1 of two models at calls already made; p by swapping the calls within patients."""
+    part = minus(of_f1(labels, first, by), of_f1(labels, second, by))
+    if part.value is None:
+        return _undefined(part, level, part.reason)
+    p, differing = permutation.swap_calls(labels, first, second, by, seed)
+    return _with_p(part, _half(part, DIFFERENCE), level, p, differing)
+
+
+def compare_macros(
+    pairs: Sequence[tuple[Influence, Influence]], c: float = MACRO_DIFFERENCE, level: float = 0.95, seed: int = 0
+) -> Difference:
+    """Compare two models' means over the classes that both have; p by flipping whole patients.
+
+    Args:
+        pairs: one pair a class, first and second model, over the same items and P patients.
+        c: pseudo-patients a class.
+        level: of the interval.
+        seed: of the flips.
+    """
+    check_level(level)
+    classes = [minus(a, b) for a, b in pairs]
+    known = [part for part in classes if part.value is not None]
+    if not known:
+        return Difference(None, n_undefined=len(classes), level=level, reason="no class is defined in both")
+    part = over_classes(known)
+    halves = [replace(p, value=(1 + (p.value or 0.0)) / 2, influence=p.influence / 2) for p in known]
+    whole = over_classes(halves)
+
+    def limits(at: float) -> Limits:
+        low, high = beta_limits(whole.value or 0.0, macro_effective(halves, c, whole), at)
+        return 2 * low - 1, 2 * high - 1
+
+    # A patient adds to each class what he adds to its mean: not the same as his weight times the macro mean.
+    made = _tested(part, limits, level, seed, np.sum([p.contribution for p in known], axis=0) / len(known))
+    evidence = tuple(p.patients for p in known)
+    return replace(made, n=len(known), n_undefined=len(classes) - len(known), evidence=evidence)
+
+
+def correct(differences: Sequence[Difference], what: str, seed: int = 0) -> list[Difference]:
+    """Correct the p values of one family so that the chance of any false claim in it is bounded.
+
+    Differences of means share their flips (step-down max-T: Westfall and Young 1993). Where one of them is a ranking,
+    tested by swaps, Holm's rule is used on all.
+
+    Args:
+        differences: the family; those without a value stay as they are and do not count.
+        what: what its members are, such as ``classes``.
+        seed: of the flips.
+    """
+    made = [i for i, d in enumerate(differences) if d.p is not None]
+    if len(made) < 2:
+        return list(differences)
+    columns = [differences[i].contribution for i in made]
+    kept = [column for column in columns if column is not None]
+    if len(kept) == len(columns) and len({column.size for column in kept}) == 1:
+        corrected = permutation.max_t(np.stack(kept, axis=1), seed).p_family.tolist()
+        how = "max-T over sign flips"
+    else:
+        corrected = permutation.holm_all([differences[i].p or 0.0 for i in made])
+        how = "Holm"
+    found = list(differences)
+    for i, p in zip(made, corrected, strict=True):
+        found[i] = replace(found[i], p_family=float(p), family=f"{len(made)} {what}, {how}")
+    return found
+
+
+def _gain_and_loss(gain: Influence, loss: Influence, value: float) -> Callable[[float], Limits]:
+    """Return the limits of gain minus loss at any level, by square-and-add."""
+    scale = math.sqrt(gain.variance * loss.variance)
+    r = float(gain.influence @ loss.influence) / scale if scale > 0 else 0.0
+
+    def one(part: Influence, level: float) -> tuple[float, float, float]:
+        t = part.value or 0.0
+        return t, *bounded(t, part.patients, part.effective, part.variance, GAIN, level)
+
+    def joined(a: float, b: float) -> float:
+        return math.sqrt(max(0.0, a * a + b * b - 2 * r * a * b))
+
+    def limits(level: float) -> Limits:
+        (won, won_low, won_high), (lost, lost_low, lost_high) = one(gain, level), one(loss, level)
+        below, above = joined(won - won_low, lost_high - lost), joined(won_high - won, lost - lost_low)
+        return max(-1.0, value - below), min(1.0, value + above)
+
+    return limits
+
+
+def _half(part: Influence, c: float) -> Callable[[float], Limits]:
+    """Return the limits of a difference in [-1, 1] at any level, by way of (1 + d) / 2."""
+    x = (1 + (part.value or 0.0)) / 2
+
+    def limits(level: float) -> Limits:
+        low, high = bounded(x, part.patients, part.effective, part.variance / 4, c, level)
+        return 2 * low - 1, 2 * high - 1
+
+    return limits
+
+
+def _tested(
+    part: Influence, limits: Callable[[float], Limits], level: float, seed: int, contribution: Floats
+) -> Difference:
+    """Add the p of flipping whole patients."""
+    p, differing = permutation.sign_flip(contribution, seed)
+    made = _with_p(part, limits, level, p, differing)
+    return replace(made, contribution=contribution)
+
+
+def _with_p(part: Influence, limits: Callable[[float], Limits], level: float, p: float, differing: int) -> Difference:
+    several = part.patients >= 2
+    low, high = limits(level) if several else (None, None)
+    inner_low, inner_high = limits(inner_level(level)) if several else (None, None)
+    return Difference(
+        part.value,
+        low,
+        high,
+        inner_low,
+        inner_high,
+        part.n,
+        part.n_undefined,
+        (part.patients,),
+        level,
+        None if several else ONE_PATIENT,
+        p=p if several else 1.0,
+        differing=differing,
+    )
+
+
+def _ranked(
+    pair: tuple[Influence, Influence],
+    labels: ArrayLike,
+    first: ArrayLike,
+    second: ArrayLike,
+    by: Clusters,
+    level: float,
+    seed: int,
+    metric: permutation.Ranking,
+) -> Difference:
+    check_level(level)
+    part = minus(*pair)
+    if part.value is None:
+        return _undefined(part, level, part.reason)
+    p, differing = permutation.swap_ranks(labels, first, second, by, metric, seed)
+    return _with_p(part, _half(part, DIFFERENCE), level, p, differing)
+
+
+def _undefined(part: Influence, level: float, reason: str | None) -> Difference:
+    return Difference(None, n=part.n, n_undefined=part.n_undefined, evidence=(0,), level=level, reason=reason)
