@@ -141,6 +141,11 @@ def rules(overrides: Mapping[str, Mapping[str, Any]] | None = None) -> dict[str,
     return made
 
 
+def rule_of(spec: MetricSpec, given: Mapping[str, Rule] = DEFAULTS) -> Rule:
+    """Return the rule of a metric's family; a metric without one has no margin."""
+    return given.get(spec.family) or DEFAULTS["score"]
+
+
 def enough(evidence: Sequence[int], least: int) -> bool:
     """Whether the evidence allows a claim.
 
@@ -173,8 +178,8 @@ def decide_difference(
         return _cannot(difference.reason or "no interval", rule, enough=False)
     if refused := _refused(difference, rule, reliability):
         return refused
-    if spec.better == "neither":
-        return _cannot("neither direction is better", rule)
+    if spec.better == "neither" or not spec.family:
+        return _cannot("nothing is claimed about this metric", rule)
     p = difference.p_claim
     margin = rule.margin or 0.0
     shown = p is not None and p <= ALPHA
@@ -216,8 +221,8 @@ def decide_level(
         return _cannot(estimate.reason or "no interval", rule, enough=False)
     if refused := _refused(estimate, rule, reliability):
         return refused
-    if spec.better == "neither":
-        return _cannot("neither direction is better", rule)
+    if spec.better == "neither" or not spec.family:
+        return _cannot("nothing is claimed about this metric", rule)
     margin = rule.margin or 0.0
     sign = 1 if estimate.low > floor else -1 if estimate.high < floor else 0
     direction = sign if spec.better == "higher" else -sign
