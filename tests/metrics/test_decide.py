@@ -5,12 +5,22 @@ import pytest
 
 from medground.errors import ConfigError
 from medground.metrics.bootstrap import clusters
-from medground.metrics.decide import DEFAULTS, Decision, Rule, decide_difference, decide_level, enough, rules, together
+from medground.metrics.decide import (
+    DEFAULTS,
+    Decision,
+    Rule,
+    decide_difference,
+    decide_level,
+    enough,
+    rule_of,
+    rules,
+    together,
+)
 from medground.metrics.differences import Difference, compare_means
 from medground.metrics.inference import Estimate, estimate_auc
 from medground.metrics.spec import MetricSpec
 
-POINTING = MetricSpec(name="pointing", title="Pointing game")
+POINTING = MetricSpec(name="pointing", title="Pointing game", family="rate")
 DICE = MetricSpec(name="dice", title="Dice", family="overlap")
 LOSS = MetricSpec(name="brier", title="Brier score", unit="plain", better="lower", family="loss", digits=3)
 
@@ -75,7 +85,9 @@ def test_nothing_is_claimed_below_the_minimum(evidence, told):
 def test_five_right_answers_are_no_verdict():
     # 4 positives, 1 negative, all right.
     found = estimate_auc([1, 1, 1, 1, 0], [0.9, 0.8, 0.7, 0.6, 0.1], clusters(list("abcde")))
-    said = decide_level(found, 0.5, MetricSpec(name="auc", title="AUC", statistic="ranking"), DEFAULTS["rate"])
+    said = decide_level(
+        found, 0.5, MetricSpec(name="auc", title="AUC", family="rate", statistic="ranking"), DEFAULTS["rate"]
+    )
     assert said.answer == "cannot be told"
     assert not said.enough
 
@@ -117,7 +129,7 @@ def test_without_a_margin_equality_cannot_be_told():
 def test_undefined_and_directionless_values_claim_nothing():
     undefined = Difference(None, reason="no positives", evidence=(0,))
     assert decide_difference(undefined, DICE, DEFAULTS["overlap"]).because == "no positives"
-    tau = MetricSpec(name="tau", title="Threshold", better="neither")
+    tau = MetricSpec(name="tau", title="Threshold", better="neither", family="rate")
     assert decide_difference(difference(0.5, 0.3, 0.7), tau, DEFAULTS["rate"]).word == "cannot be told"
 
 
@@ -147,3 +159,10 @@ def test_rules_are_changed_by_family():
     for wrong in ({"margin": -1}, {"least": 1}, {"margins": 0.1}):
         with pytest.raises(ConfigError):
             rules({"rate": wrong})
+
+
+def test_a_metric_without_a_family_claims_nothing():
+    plain = MetricSpec(name="mass", title="Mass")
+    assert rule_of(plain) is DEFAULTS["score"]
+    assert rule_of(DICE, rules({"overlap": {"margin": 0.3}})).margin == 0.3
+    assert decide_difference(difference(0.5, 0.3, 0.7), plain, rule_of(plain)).word == "cannot be told"
