@@ -38,6 +38,7 @@ from medground.metrics.influence import (
     of_mean,
     over_classes,
 )
+from medground.metrics.permutation import DRAWS
 from medground.metrics.values import as_numbers
 
 # Pseudo-patients of the largest possible variance: of a gain or a loss, of other differences, a class of a macro mean.
@@ -73,7 +74,9 @@ class Difference(Estimate):
         return self.p if self.family is None else self.p_family
 
 
-def compare_means(first: ArrayLike, second: ArrayLike, by: Clusters, level: float = 0.95, seed: int = 0) -> Difference:
+def compare_means(
+    first: ArrayLike, second: ArrayLike, by: Clusters, level: float = 0.95, seed: int = 0, draws: int = DRAWS
+) -> Difference:
     """Compare the means of two models over the items where both have a value.
 
     Args:
@@ -82,6 +85,7 @@ def compare_means(first: ArrayLike, second: ArrayLike, by: Clusters, level: floa
         by: patients of the N items.
         level: of the interval.
         seed: of the flips, where there are too many to enumerate.
+        draws: how many flips then; 0: no test, p stays None.
 
     Example:
         >>> by = Clusters(np.arange(3), 3)
@@ -98,39 +102,61 @@ def compare_means(first: ArrayLike, second: ArrayLike, by: Clusters, level: floa
     if part.value is None:
         return _undefined(part, level, "no item where both models have a value")
     gain, loss = of_mean(np.maximum(d, 0), by), of_mean(np.maximum(-d, 0), by)
-    made = _tested(part, _gain_and_loss(gain, loss, part.value), level, seed, part.contribution)
+    made = _tested(part, _gain_and_loss(gain, loss, part.value), level, (seed, draws), part.contribution)
     return replace(made, gain=gain.value, loss=loss.value)
 
 
 def compare_aucs(
-    labels: ArrayLike, first: ArrayLike, second: ArrayLike, by: Clusters, level: float = 0.95, seed: int = 0
+    labels: ArrayLike,
+    first: ArrayLike,
+    second: ArrayLike,
+    by: Clusters,
+    level: float = 0.95,
+    seed: int = 0,
+    draws: int = DRAWS,
 ) -> Difference:
     """Compare the AUC of two models on the same cases; p by swapping their mid-ranks within patients."""
     pair = of_auc(labels, first, by), of_auc(labels, second, by)
-    return _ranked(pair, labels, first, second, by, level, seed, permutation.AUC)
+    return _ranked(pair, labels, first, second, by, level, (seed, draws), permutation.AUC)
 
 
 def compare_average_precisions(
-    labels: ArrayLike, first: ArrayLike, second: ArrayLike, by: Clusters, level: float = 0.95, seed: int = 0
+    labels: ArrayLike,
+    first: ArrayLike,
+    second: ArrayLike,
+    by: Clusters,
+    level: float = 0.95,
+    seed: int = 0,
+    draws: int = DRAWS,
 ) -> Difference:
     """Compare average precision of two models on the same cases; p by swapping their mid-ranks within patients."""
     pair = of_average_precision(labels, first, by), of_average_precision(labels, second, by)
-    return _ranked(pair, labels, first, second, by, level, seed, permutation.AVERAGE_PRECISION)
+    return _ranked(pair, labels, first, second, by, level, (seed, draws), permutation.AVERAGE_PRECISION)
 
 
 def compare_f1s(
-    labels: ArrayLike, first: ArrayLike, second: ArrayLike, by: Clusters, level: float = 0.95, seed: int = 0
+    labels: ArrayLike,
+    first: ArrayLike,
+    second: ArrayLike,
+    by: Clusters,
+    level: float = 0.95,
+    seed: int = 0,
+    draws: int = DRAWS,
 ) -> Difference:
     """Compare F1 of two models at calls already made; p by swapping the calls within patients."""
     part = minus(of_f1(labels, first, by), of_f1(labels, second, by))
     if part.value is None:
         return _undefined(part, level, part.reason)
-    p, differing = permutation.swap_calls(labels, first, second, by, seed)
+    p, differing = permutation.swap_calls(labels, first, second, by, seed, draws) if draws else (None, 0)
     return _with_p(part, _half(part, DIFFERENCE), level, p, differing)
 
 
 def compare_macros(
-    pairs: Sequence[tuple[Influence, Influence]], c: float = MACRO_DIFFERENCE, level: float = 0.95, seed: int = 0
+    pairs: Sequence[tuple[Influence, Influence]],
+    c: float = MACRO_DIFFERENCE,
+    level: float = 0.95,
+    seed: int = 0,
+    draws: int = DRAWS,
 ) -> Difference:
     """Compare two models' means over the classes that both have; p by flipping whole patients.
 
@@ -139,6 +165,7 @@ def compare_macros(
         c: pseudo-patients a class.
         level: of the interval.
         seed: of the flips.
+        draws: as in `compare_means`.
     """
     check_level(level)
     classes = [minus(a, b) for a, b in pairs]
@@ -154,7 +181,7 @@ def compare_macros(
         return 2 * low - 1, 2 * high - 1
 
     # A patient adds to each class what he adds to its mean: not the same as his weight times the macro mean.
-    made = _tested(part, limits, level, seed, np.sum([p.contribution for p in known], axis=0) / len(known))
+    made = _tested(part, limits, level, (seed, draws), np.sum([p.contribution for p in known], axis=0) / len(known))
     evidence = tuple(p.patients for p in known)
     return replace(made, n=len(known), n_undefined=len(classes) - len(known), evidence=evidence)
 
@@ -219,15 +246,17 @@ def _half(part: Influence, c: float) -> Callable[[float], Limits]:
 
 
 def _tested(
-    part: Influence, limits: Callable[[float], Limits], level: float, seed: int, contribution: Floats
+    part: Influence, limits: Callable[[float], Limits], level: float, flips: tuple[int, int], contribution: Floats
 ) -> Difference:
     """Add the p of flipping whole patients."""
-    p, differing = permutation.sign_flip(contribution, seed)
+    p, differing = permutation.sign_flip(contribution, *flips) if flips[1] else (None, 0)
     made = _with_p(part, limits, level, p, differing)
     return replace(made, contribution=contribution)
 
 
-def _with_p(part: Influence, limits: Callable[[float], Limits], level: float, p: float, differing: int) -> Difference:
+def _with_p(
+    part: Influence, limits: Callable[[float], Limits], level: float, p: float | None, differing: int
+) -> Difference:
     several = part.patients >= 2
     low, high = limits(level) if several else (None, None)
     inner_low, inner_high = limits(inner_level(level)) if several else (None, None)
@@ -254,14 +283,14 @@ def _ranked(
     second: ArrayLike,
     by: Clusters,
     level: float,
-    seed: int,
+    flips: tuple[int, int],
     metric: permutation.Ranking,
 ) -> Difference:
     check_level(level)
     part = minus(*pair)
     if part.value is None:
         return _undefined(part, level, part.reason)
-    p, differing = permutation.swap_ranks(labels, first, second, by, metric, seed)
+    p, differing = permutation.swap_ranks(labels, first, second, by, metric, *flips) if flips[1] else (None, 0)
     return _with_p(part, _half(part, DIFFERENCE), level, p, differing)
 
 

@@ -53,12 +53,13 @@ class Family:
     p_family: Floats
 
 
-def sign_flip(contributions: ArrayLike, seed: int = 0) -> tuple[float, int]:
+def sign_flip(contributions: ArrayLike, seed: int = 0, draws: int = DRAWS) -> tuple[float, int]:
     """Test a sum of patients' contributions by turning the sign of whole patients.
 
     Args:
         contributions: (P,) that add to the difference.
         seed: of the flips, where they are drawn.
+        draws: how many, where more than 14 patients differ.
 
     Returns:
         Two-sided p, and the patients that differ. p is 1 where none does.
@@ -68,16 +69,17 @@ def sign_flip(contributions: ArrayLike, seed: int = 0) -> tuple[float, int]:
         (0.25, 3)
     """
     h = as_numbers(contributions).ravel()
-    family = max_t(h[:, None], seed)
+    family = max_t(h[:, None], seed, draws)
     return float(family.p[0]), int(np.count_nonzero(_settled(h)))
 
 
-def max_t(contributions: ArrayLike, seed: int = 0) -> Family:
+def max_t(contributions: ArrayLike, seed: int = 0, draws: int = DRAWS) -> Family:
     """Test a family of sums with flips that all its members share.
 
     Args:
         contributions: (P, C) what each patient adds to each member's difference.
         seed: of the flips, where they are drawn.
+        draws: how many, where more than 14 patients differ.
 
     Example:
         >>> max_t([[1.0, 1.0], [1.0, -1.0], [1.0, 1.0]]).p.tolist()
@@ -93,7 +95,7 @@ def max_t(contributions: ArrayLike, seed: int = 0) -> Family:
     needed = observed * (1 - TOLERANCE)
     alone, together, total = np.zeros(h.shape[1]), np.zeros(h.shape[1]), 0
     differs = np.flatnonzero((h != 0).any(axis=1))
-    for signs in _exchanges(differs.size, seed):
+    for signs in _exchanges(differs.size, seed, draws):
         flipped = np.abs(signs @ _blocked(scaled[differs], signs.shape[1]))
         alone += (flipped >= needed).sum(axis=0)
         largest = np.maximum.accumulate(flipped[:, order[::-1]], axis=1)[:, ::-1]
@@ -107,7 +109,13 @@ def max_t(contributions: ArrayLike, seed: int = 0) -> Family:
 
 
 def swap_ranks(
-    labels: ArrayLike, first: ArrayLike, second: ArrayLike, by: Clusters, metric: Ranking = AUC, seed: int = 0
+    labels: ArrayLike,
+    first: ArrayLike,
+    second: ArrayLike,
+    by: Clusters,
+    metric: Ranking = AUC,
+    seed: int = 0,
+    draws: int = DRAWS,
 ) -> tuple[float, int]:
     """Test two rankings of the same cases by swapping the models' mid-ranks within patients.
 
@@ -121,6 +129,7 @@ def swap_ranks(
         by: patients of the N cases.
         metric: what is recomputed after each swap.
         seed: of the swaps, where they are drawn.
+        draws: how many, where more than 14 patients differ; fewer over very many cases.
 
     Returns:
         Two-sided p, and the patients whose ranks differ.
@@ -136,7 +145,7 @@ def swap_ranks(
     measure = _aucs if metric == AUC else _average_precisions
     block = np.full(by.count, -1, dtype=np.int64)
     block[differs] = np.arange(differs.size) % min(differs.size, BLOCKS)
-    draws = min(DRAWS, max(_FEWEST, _BUDGET // truth.size))
+    draws = min(draws, max(_FEWEST, _BUDGET // truth.size))
 
     def statistic(signs: Floats) -> Floats:
         return measure(ranks[0], ranks[1], truth, block[codes], signs < 0)
@@ -146,7 +155,7 @@ def swap_ranks(
 
 
 def swap_calls(
-    labels: ArrayLike, first: ArrayLike, second: ArrayLike, by: Clusters, seed: int = 0
+    labels: ArrayLike, first: ArrayLike, second: ArrayLike, by: Clusters, seed: int = 0, draws: int = DRAWS
 ) -> tuple[float, int]:
     """Test two models' F1 by swapping their calls within patients.
 
@@ -156,6 +165,7 @@ def swap_calls(
         second: (N,) of the second.
         by: patients of the N cases.
         seed: of the swaps, where they are drawn.
+        draws: how many, where more than 14 patients differ; fewer over very many cases.
 
     Returns:
         Two-sided p, and the patients whose calls differ.
@@ -181,7 +191,7 @@ def swap_calls(
         return np.asarray(one - other)
 
     observed = abs(float(statistic(np.ones((1, min(differs.size, BLOCKS))))[0]))
-    return _share_reaching(statistic, observed, differs.size, seed, DRAWS), int(differs.size)
+    return _share_reaching(statistic, observed, differs.size, seed, draws), int(differs.size)
 
 
 def holm_all(p_values: ArrayLike) -> list[float]:
@@ -216,7 +226,7 @@ def _share_reaching(
     return (hits + one) / (total + one)
 
 
-def _exchanges(differing: int, seed: int, draws: int = DRAWS) -> Iterator[Floats]:
+def _exchanges(differing: int, seed: int, draws: int) -> Iterator[Floats]:
     """Yield signs (rows, blocks): all of them for few patients, else drawn."""
     if differing <= ENUMERATED:
         # The first sign stays: the other half mirrors this one.
