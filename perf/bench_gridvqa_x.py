@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 import torch
 
-from medground.benchmarks.gridvqa_x.build import Plan, build, picture_of
-from medground.benchmarks.gridvqa_x.generate import scenes
-from medground.benchmarks.gridvqa_x.world import buckets
 from medground.explainers.base import Asker, Example, Pool
 from medground.explainers.multishap import MultiShap, _difference, crossed, pairwise
-from medground.models.gridvqa_pure import PureNet
+from medground.models.answerers.gridvqa_pure import PureNet
+from medground.worlds.gridvqa.build import Plan, build, picture_of
+from medground.worlds.gridvqa.generate import scenes
+from medground.worlds.gridvqa.world import buckets
 
 PAIRS_TIMED = 6
 

@@ -105,7 +105,7 @@ def test_the_metric_of_the_guide_is_right(workplace: Path) -> None:
 
 
 def test_the_reference_of_the_run_file_is_up_to_date() -> None:
-    from medground.reference import run_file_reference
+    from medground.commands.run_file_page import run_file_reference
 
     assert (ROOT / "docs" / "run_file.md").read_text() == run_file_reference()
 

@@ -84,7 +84,8 @@ def run(
 @app.command()
 def validate(file: RunFileArg, set_: Set = None, json: Json = False) -> None:
     """Open three cases, check boxes, labels, checkpoint keys and grid: seconds, not hours."""
-    from medground import terminal, validation
+    from medground import terminal
+    from medground.commands import validate as validation
 
     checks = validation.validate_file(file, set_ or [])
     terminal.show_checks(checks, as_json=json)
@@ -100,7 +101,8 @@ def score(
     json: Json = False,
 ) -> None:
     """Measure the same predictions under another protocol, or heat maps made elsewhere."""
-    from medground import scoring, terminal
+    from medground import terminal
+    from medground.commands import score as scoring
 
     terminal.show_score(scoring.score(run, scoring.read_protocol(protocol), cases, maps), as_json=json)
 
@@ -130,7 +132,8 @@ def compare(
     json: Json = False,
 ) -> None:
     """Compare the models of two runs on the items that both have: paired tests, Holm over classes."""
-    from medground import comparing, terminal
+    from medground import terminal
+    from medground.commands import compare as comparing
 
     terminal.show_comparison(comparing.compare_runs(first, second), by_finding=by_finding, as_json=json)
 
@@ -141,7 +144,8 @@ def list_(
     json: Json = False,
 ) -> None:
     """List the components by name."""
-    from medground import catalogue, terminal
+    from medground import terminal
+    from medground.commands import catalogue
 
     terminal.show_components(catalogue.components(kind), as_json=json)
 
@@ -149,7 +153,8 @@ def list_(
 @app.command()
 def describe(name: Annotated[str, typer.Argument(metavar="NAME")], json: Json = False) -> None:
     """Say what a component is: parameters, files, licence, citation."""
-    from medground import catalogue, terminal
+    from medground import terminal
+    from medground.commands import catalogue
 
     terminal.show_facts(catalogue.describe(name), as_json=json)
 
@@ -157,7 +162,8 @@ def describe(name: Annotated[str, typer.Argument(metavar="NAME")], json: Json = 
 @app.command()
 def doctor(json: Json = False) -> None:
     """Say what this machine has: versions, decoders, devices, disk."""
-    from medground import catalogue, terminal
+    from medground import terminal
+    from medground.commands import catalogue
 
     terminal.show_facts(catalogue.doctor(), as_json=json)
 
@@ -165,7 +171,7 @@ def doctor(json: Json = False) -> None:
 @app.command()
 def demo(out: Out = Path("runs")) -> None:
     """Run phantoms, baselines and the reference model: no network, no data."""
-    from medground import demo as demonstration
+    from medground.commands import demo as demonstration
 
     demonstration.run_demo(out)
 
@@ -178,7 +184,7 @@ def verify(
 ) -> None:
     """Compare a model with golden cases of its published architecture; exit with 1 on any miss."""
     from medground import terminal
-    from medground.models.verify import verify as verify_model
+    from medground.verification.verify import verify as verify_model
 
     results = verify_model(model, cases)
     terminal.show_verification(results, as_json=json)
@@ -194,7 +200,7 @@ def build_phantom(
     workers: Annotated[int, typer.Option("--workers", min=1)] = 1,
 ) -> None:
     """Draw closed-world chest radiographs with exact masks, in the layout of `manifest`."""
-    from medground.datasets._phantom.build import build
+    from medground.worlds.phantom.build import build
 
     typer.echo(build(out, cases=cases, size=size, seed=seed, workers=workers))
 
@@ -212,7 +218,7 @@ def build_gridvqa_x(
     workers: Annotated[int, typer.Option("--workers", min=1)] = 1,
 ) -> None:
     """Draw scenes and questions with causal ground truth, for images and words."""
-    from medground.benchmarks.gridvqa_x.build import PRESETS, Plan, build
+    from medground.worlds.gridvqa.build import PRESETS, Plan, build
 
     asked = {"variant": variant.value, "confusers": confusers.value, "seed": seed}
     asked |= {} if per_bucket is None else {"per_bucket": per_bucket}
@@ -226,7 +232,7 @@ def train_reference(
     seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
 ) -> None:
     """Train the reference model from scratch."""
-    from medground.training import train_reference as train
+    from medground.training.reference import train_reference as train
 
     typer.echo(train(out, nih=nih, seed=seed))
 
@@ -237,7 +243,7 @@ def train_gridvqa_x(
     variant: Annotated[Variant, typer.Option("--variant", help="which of the pair")] = Variant.pure,
 ) -> None:
     """Train one network of the GridVQA-X pair from scratch."""
-    from medground.benchmarks.gridvqa_x.train import train
+    from medground.training.gridvqa import train
 
     train(variant.value, out, report=typer.echo)
     typer.echo(out)

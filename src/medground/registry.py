@@ -39,14 +39,14 @@ class Parameter:
 @cache
 def builtin(kind: Kind) -> dict[str, str]:
     """Return name -> module of the components that ship with medground, without importing any of them."""
-    folder = Path(__file__).parent / f"{kind}s"
-    found = {}
-    for path in sorted([*folder.glob("[!_]*.py"), *folder.glob("[!_]*/__init__.py")]):
-        name = path.parent.name if path.name == "__init__.py" else path.stem
-        declares = rf'^\s+name(: ClassVar\[str\])? = "{re.escape(name)}"$'
+    package = Path(__file__).parent
+    folder, components = package / f"{kind}s", {}
+    for path in sorted(folder.rglob("*.py")):
+        module = path.parent if path.name == "__init__.py" else path.with_suffix("")
+        declares = rf'^\s+name(: ClassVar\[str\])? = "{re.escape(module.name)}"$'
         if re.search(declares, path.read_text(encoding="utf-8"), re.MULTILINE):
-            found[name] = f"medground.{kind}s.{name}"
-    return found
+            components[module.name] = ".".join(("medground", *module.relative_to(package).parts))
+    return dict(sorted(components.items()))
 
 
 def names(kind: Kind) -> list[str]:

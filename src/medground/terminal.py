@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     import polars as pl
 
     from medground.benchmarks.base import Summary
-    from medground.comparing import Comparison
-    from medground.models.verify import CaseResult
+    from medground.commands.compare import Comparison
+    from medground.commands.score import Score
+    from medground.commands.validate import Check
     from medground.running.estimate import TaskEstimate
     from medground.running.run import RunReport
-    from medground.scoring import Score
-    from medground.validation import Check
+    from medground.verification.verify import CaseResult
 
 
 def show_run(report: RunReport, *, as_json: bool) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from medground.datasets.base import Case, fingerprint_cases, fingerprint_of
+from medground.datasets.base import Case, fingerprint_cases
 from medground.datasets.lazy import LazyRegions, Maker
 from medground.errors import RegionError
+from medground.identity import fingerprint_of
 from medground.imaging.regions import Region
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from medground.imaging.reading import Radiograph
-from medground.models import _book
+from medground.models.common import book as entity_book
 
 TEXT = (
     "a photo of the there is no this picture image in left right base lung pleural effusion cardiomegaly nodule mass "
@@ -179,7 +179,7 @@ def llava_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     import torch
     from transformers import CLIPVisionConfig, LlavaConfig, MistralConfig
 
-    from medground.models import llava_med
+    from medground.models.radiology import llava_med
 
     folder = tmp_path_factory.mktemp("llava")
     vocabulary = word_tokenizer(
@@ -323,12 +323,12 @@ def zoo(tmp_path_factory: pytest.TempPathFactory, bert_folder: Path, roberta_fol
     """Tiny stand-ins of the published models."""
     from transformers import SwinConfig
 
-    from medground.models import biomedclip, carzero, devide, kad, m3ae, mavl, medclip, medklip, pmc_clip
     from medground.models.layers.vit import VisionTransformer
+    from medground.models.radiology import biomedclip, carzero, devide, kad, m3ae, mavl, medclip, medklip, pmc_clip
 
     folder = tmp_path_factory.mktemp("zoo")
-    keys = {position: key for key, position in _book.POSITIONS.items()}
-    names = [keys.get(i, f"observation {i}") for i in range(_book.ENTRIES)]
+    keys = {position: key for key, position in entity_book.POSITIONS.items()}
+    names = [keys.get(i, f"observation {i}") for i in range(entity_book.ENTRIES)]
     words = WORDS[10:40]
     book = {name: f"opacity in the {words[i % 30]} of the {words[(i * 7) % 29]}" for i, name in enumerate(names)}
     aspects = ("border", "fluid", "location", "opacity", "other", "patterns", "shape", "texture")
@@ -361,12 +361,16 @@ def zoo(tmp_path_factory: pytest.TempPathFactory, bert_folder: Path, roberta_fol
             dict(text),
             under="state_dict",
             prefix="CARZero.",
-            patches={"medground.models.carzero.VisionTransformer": partial(VisionTransformer, depth=1)},
+            patches={"medground.models.radiology.carzero.VisionTransformer": partial(VisionTransformer, depth=1)},
         ),
         "biomedclip": Spec(
             partial(biomedclip.BiomedclipNetwork, depth=2),
             dict(text),
-            patches={"medground.models.biomedclip.BiomedclipNetwork": partial(biomedclip.BiomedclipNetwork, depth=2)},
+            patches={
+                "medground.models.radiology.biomedclip.BiomedclipNetwork": partial(
+                    biomedclip.BiomedclipNetwork, depth=2
+                )
+            },
         ),
         "medclip": Spec(
             partial(medclip.MedclipNetwork, "swin"),
@@ -380,7 +384,7 @@ def zoo(tmp_path_factory: pytest.TempPathFactory, bert_folder: Path, roberta_fol
             {"text_model": roberta_folder, "resolution": 64},
             m3ae.published,
             "state_dict",
-            patches={"medground.models.m3ae.M3aeNetwork": small},
+            patches={"medground.models.radiology.m3ae.M3aeNetwork": small},
         ),
         "devide": Spec(
             partial(devide.DevideNetwork, image_size=64, depth=1, layers=2),

@@ -14,10 +14,10 @@ from medground.imaging.reading import Radiograph
 from medground.imaging.regions import Region
 from medground.metrics.folds import patient_folds
 from medground.models.base import Fitted, Grounder
-from medground.models.baseline_all_foreground import AllForeground
-from medground.models.baseline_centre import CentrePrior
-from medground.models.baseline_class_prior import GRID, ClassPrior
-from medground.models.baseline_random import UniformRandom
+from medground.models.baselines.baseline_all_foreground import AllForeground
+from medground.models.baselines.baseline_centre import CentrePrior
+from medground.models.baselines.baseline_class_prior import GRID, ClassPrior
+from medground.models.baselines.baseline_random import UniformRandom
 
 FINDINGS = ("Mass", "Nodule")
 

@@ -15,8 +15,8 @@ from medground.errors import CheckpointError, ConfigError, ModelError
 from medground.imaging.reading import Radiograph
 from medground.models.base import CaptionMatcher, Grounder
 from medground.models.checkpoints import read_weights
-from medground.models.clip import Clip, image_tokens, load_network, network_of, openai_config
 from medground.models.layers.openai_names import clip_source
+from medground.models.radiology.clip import Clip, image_tokens, load_network, network_of, openai_config
 
 FINDINGS = ["Cardiomegaly", "Effusion", "Nodule", "Pneumonia"]
 
@@ -178,7 +178,7 @@ def test_folder_without_tokenizer_or_with_a_renamed_key_is_refused(clip_folder: 
 
 
 def test_openai_names_fill_the_network_and_a_wrong_shape_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from medground.models import clip as module
+    from medground.models.radiology import clip as module
 
     small = {"tiny": (32, 64, 64, 2, 64), "other": (16, 64, 64, 2, 64)}
     monkeypatch.setattr(module, "VARIANTS", small)

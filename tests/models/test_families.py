@@ -13,9 +13,9 @@ from transformers import BertConfig
 
 from medground.errors import CheckpointError, ConfigError, ModelError
 from medground.imaging.reading import Radiograph
-from medground.models import carzero, kad, m3ae, mavl, medclip, medklip, pmc_clip
-from medground.models._text import Tokenizer
-from medground.models.carzero import clean
+from medground.models.common.text import Tokenizer
+from medground.models.radiology import carzero, kad, m3ae, mavl, medclip, medklip, pmc_clip
+from medground.models.radiology.carzero import clean
 
 FINDINGS = ["Cardiomegaly", "Effusion", "Nodule", "Pneumonia"]
 
@@ -191,7 +191,7 @@ def test_medclip_ensembles(zoo: Any, pictures: list[Radiograph]) -> None:
 
 
 def test_medclip_opens_both_towers(zoo: Any, tmp_path: Path, pictures: list[Radiograph]) -> None:
-    from medground.models import medclip as module
+    from medground.models.radiology import medclip as module
 
     with zoo._smaller("medclip"):
         network = module.MedclipNetwork("resnet", zoo._config("medclip"))

@@ -3,15 +3,15 @@ import pytest
 import torch
 
 from medground.errors import CheckpointError, ModelError
-from medground.models._gridvqa.analytic import ANSWERS
-from medground.models._gridvqa.drawing import EMPTY, class_of, paint
-from medground.models._gridvqa.network import ANSWERS as NET_ANSWERS, GridNet
-from medground.models._gridvqa.sight import classes, evidence
+from medground.models.answerers.gridvqa_counter import WordCounter
+from medground.models.answerers.gridvqa_pure import PureNet
+from medground.models.answerers.gridvqa_rule import RuleExecutor
+from medground.models.answerers.gridvqa_spur import SpuriousNet
 from medground.models.base import QuestionAnswerer
-from medground.models.gridvqa_counter import WordCounter
-from medground.models.gridvqa_pure import PureNet
-from medground.models.gridvqa_rule import RuleExecutor
-from medground.models.gridvqa_spur import SpuriousNet
+from medground.models.networks.gridvqa.analytic import ANSWERS
+from medground.models.networks.gridvqa.network import ANSWERS as NET_ANSWERS, GridNet
+from medground.worlds.gridvqa.drawing import EMPTY, class_of, paint
+from medground.worlds.gridvqa.sight import classes, evidence
 
 TEXT = "How many red circles are left of blue square?"
 

@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from medground.errors import ConfigError, DataError
-from medground.models._gridvqa import tokens
-from medground.models._gridvqa.drawing import EMPTY, class_of, paint, sprites
-from medground.models._gridvqa.language import (
+from medground.models.networks.gridvqa import tokens
+from medground.worlds.gridvqa.drawing import EMPTY, class_of, paint, sprites
+from medground.worlds.gridvqa.language import (
     COLOURS,
     DIRECTIONS,
     SHAPES,

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from medground.errors import CheckpointError
-from medground.models._gridvqa.mdetr import HEADS, Layout, Mdetr, log_probabilities, sine_places
-from medground.models.gridvqa_mdetr import GridMdetr
+from medground.models.answerers.gridvqa_mdetr import GridMdetr
+from medground.models.networks.gridvqa.mdetr import HEADS, Layout, Mdetr, log_probabilities, sine_places
 
 TINY = Layout(
     blocks=(1, 1, 1, 1),

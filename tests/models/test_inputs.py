@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from medground.imaging.geometry import Geometry, apply
-from medground.models import carzero
-from medground.models._inputs import CLIP_MEAN, CLIP_STD, Preprocess, equalise_histogram, resize
+from medground.models.common.inputs import CLIP_MEAN, CLIP_STD, Preprocess, equalise_histogram, resize
+from medground.models.radiology import carzero
 
 PLAIN = {"mean": (0.0,) * 3, "std": (1.0,) * 3}
 RULES = {

@@ -14,7 +14,7 @@ import torch
 from medground.errors import CheckpointError, ModelError
 from medground.imaging.reading import Radiograph
 from medground.models.base import ChatModel, Grounder, Message
-from medground.models.llava_med import (
+from medground.models.radiology.llava_med import (
     IMAGE,
     PAD_COLOUR,
     LlavaMed,

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from medground.errors import ConfigError
-from medground.models._runtime import Runtime
+from medground.models.common.runtime import Runtime
 
 
 def test_batch_is_halved_until_it_fits_and_that_is_said(caplog: pytest.LogCaptureFixture) -> None:

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from medground.models._saliency import (
+from medground.models.common.saliency import (
     Tower,
     chefer,
     gradcam,
@@ -18,8 +18,8 @@ from medground.models._saliency import (
     timm_vit,
     tower_gradcam,
 )
-from medground.models.clip import image_tokens
 from medground.models.layers.vit import VisionTransformer
+from medground.models.radiology.clip import image_tokens
 
 
 @pytest.fixture(scope="module")

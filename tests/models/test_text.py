@@ -9,8 +9,8 @@ import pytest
 from transformers import AutoTokenizer
 
 from medground.errors import ConfigError, ModelError
-from medground.models import _book
-from medground.models._text import Prompts, Tokenizer, plain, read_book
+from medground.models.common import book as entity_book
+from medground.models.common.text import Prompts, Tokenizer, plain, read_book
 
 
 def test_user_prompts_go_before_names_and_names_before_the_finding() -> None:
@@ -66,28 +66,28 @@ def test_books_are_json_objects(write_book: Callable[..., Path], tmp_path: Path)
 
 
 def full_book() -> dict[str, str]:
-    names = {position: name for name, position in _book.POSITIONS.items()}
+    names = {position: name for name, position in entity_book.POSITIONS.items()}
     return {names.get(i, f"observation {i}"): f"text {i}" for i in range(75)}
 
 
 def test_findings_are_looked_up_by_position_and_unknown_ones_need_words() -> None:
     book, prompts = full_book() | {"covid19": "text 75"}, Prompts("{label}", {"Cyst": "a ring"})
-    found = _book.queries(["Effusion", "Pleural effusion", "Fibrosis", "COVID-19", "Cyst"], book, prompts)
+    found = entity_book.queries(["Effusion", "Pleural effusion", "Fibrosis", "COVID-19", "Cyst"], book, prompts)
     assert [q.position for q in found] == [8, 8, 73, 75, None]
     assert found[-1].text == "a ring"
     with pytest.raises(ModelError, match="no observation for 'Lung cavity'") as caught:
-        _book.queries(["Lung cavity"], book, prompts)
+        entity_book.queries(["Lung cavity"], book, prompts)
     assert "prompts: {Lung cavity: DESCRIPTION}" in str(caught.value)
     worded = Prompts("{label}", {"Effusion": "water"})
-    assert _book.queries(["Effusion"], book, worded)[0] == _book.Query(None, "water")
+    assert entity_book.queries(["Effusion"], book, worded)[0] == entity_book.Query(None, "water")
 
 
 def test_a_misspelt_key_is_no_matter_but_another_order_is() -> None:
     book = full_book()
     misspelt = {("eumonia" if key == "pneumonia" else key): text for key, text in book.items()}
-    _book.check_book(misspelt, "book")
-    assert _book.queries(["Pneumonia"], misspelt, Prompts("{label}"))[0].position == 20
+    entity_book.check_book(misspelt, "book")
+    assert entity_book.queries(["Pneumonia"], misspelt, Prompts("{label}"))[0].position == 20
     with pytest.raises(ModelError, match="published order"):
-        _book.check_book(dict(sorted(book.items())), "book")
+        entity_book.check_book(dict(sorted(book.items())), "book")
     with pytest.raises(ModelError, match="too short"):
-        _book.check_book({"effusion": "x"}, "book")
+        entity_book.check_book({"effusion": "x"}, "book")

@@ -6,18 +6,17 @@ registry checks; ``cases()`` is cheap enough to be called by every command.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 from medground.datasets.lazy import LazyRegions
+from medground.identity import fingerprint_of
 from medground.imaging.regions import Region
 from medground.paths import resolve_inside
 
-__all__ = ["Case", "Dataset", "DatasetInfo", "fingerprint_cases", "fingerprint_of", "resolve_inside"]
+__all__ = ["Case", "Dataset", "DatasetInfo", "fingerprint_cases", "resolve_inside"]
 
 
 @dataclass(frozen=True)
@@ -99,12 +98,6 @@ class Dataset(Protocol):
 
     def fingerprint(self) -> str:
         """A hash of what ``cases()`` returns; part of every chunk's name."""
-
-
-def fingerprint_of(*parts: Any) -> str:
-    """Return a short hash (16 hex digits) of JSON-like ``parts``; dataclasses and paths are written out by ``repr``."""
-    text = json.dumps(parts, sort_keys=True, default=repr, ensure_ascii=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def fingerprint_cases(cases: Sequence[Case], root: Path) -> str:

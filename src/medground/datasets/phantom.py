@@ -12,12 +12,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
-from medground.datasets._phantom.build import build, recipe
-from medground.datasets._phantom.drawing import Drawing, draw
-from medground.datasets._phantom.scene import Scene, make_scene
 from medground.datasets.base import Case, DatasetInfo, fingerprint_cases
 from medground.datasets.manifest import Manifest
 from medground.errors import ConfigError, DatasetError
+from medground.worlds.phantom.build import build, recipe
+from medground.worlds.phantom.drawing import Drawing, draw
+from medground.worlds.phantom.scene import Scene, make_scene
 
 __all__ = ["Drawing", "Phantom", "Scene", "build", "draw", "make_scene"]
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medground.errors import CheckpointError, nearest
-from medground.models._weight_files import read_source, tensors_sha256
+from medground.models.common.weight_files import read_source, tensors_sha256
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from medground.benchmarks.gridvqa_x.records import from_neutral
+from medground.worlds.gridvqa.records import from_neutral
 
 
 @pytest.fixture(scope="session")

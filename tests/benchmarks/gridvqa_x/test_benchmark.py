@@ -6,17 +6,17 @@ import pytest
 
 from medground.benchmarks.base import Entry, Item, Setting, evaluate
 from medground.benchmarks.gridvqa_x import GridVQAX
-from medground.benchmarks.gridvqa_x.build import Plan, build
 from medground.benchmarks.gridvqa_x.pools import Method, PoolTask, spelt
 from medground.benchmarks.gridvqa_x.rows import SCHEMA, local_row
-from medground.benchmarks.gridvqa_x.sources import Drawn
 from medground.errors import ConfigError, ModelError
 from medground.explainers.base import Attribution
 from medground.explainers.emap import Emap
 from medground.explainers.intershap import InterShap
 from medground.explainers.multiviz import MultiViz
-from medground.models.gridvqa_counter import WordCounter
-from medground.models.gridvqa_rule import RuleExecutor
+from medground.models.answerers.gridvqa_counter import WordCounter
+from medground.models.answerers.gridvqa_rule import RuleExecutor
+from medground.worlds.gridvqa.build import Plan, build
+from medground.worlds.gridvqa.sources import Drawn
 
 
 class Reader:

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from medground.benchmarks.gridvqa_x.build import PRESETS, Plan, build, picture_of
-from medground.benchmarks.gridvqa_x.imports import read_npz, read_released
-from medground.benchmarks.gridvqa_x.records import from_neutral, released
 from medground.errors import ConfigError, DataError
+from medground.worlds.gridvqa.build import PRESETS, Plan, build, picture_of
+from medground.worlds.gridvqa.imports import read_npz, read_released
+from medground.worlds.gridvqa.records import from_neutral, released
 
 PLAN = Plan(per_bucket=4, seed=2, npz=True)
 

@@ -3,19 +3,19 @@ import dataclasses
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from medground.benchmarks.gridvqa_x.checker import check
-from medground.benchmarks.gridvqa_x.generate import scene
-from medground.benchmarks.gridvqa_x.masks import (
+from medground.errors import DataError
+from medground.worlds.gridvqa.checker import check
+from medground.worlds.gridvqa.generate import scene
+from medground.worlds.gridvqa.language import COLOURS, SHAPES, Clause, Kind, Question, Relation, parse
+from medground.worlds.gridvqa.masks import (
     position_mask,
     shortcut_text_mask,
     text_mask,
     vision_mask,
     word_roles,
 )
-from medground.benchmarks.gridvqa_x.records import listed, neutral
-from medground.benchmarks.gridvqa_x.world import Thing, buckets
-from medground.errors import DataError
-from medground.models._gridvqa.language import COLOURS, SHAPES, Clause, Kind, Question, Relation, parse
+from medground.worlds.gridvqa.records import listed, neutral
+from medground.worlds.gridvqa.world import Thing, buckets
 
 
 def test_everything_derived_equals_the_golden_scenes(golden_scenes):

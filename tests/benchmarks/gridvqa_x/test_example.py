@@ -12,10 +12,10 @@ import yaml
 from medground import registry
 from medground.benchmarks.base import Entry, Setting, evaluate
 from medground.benchmarks.gridvqa_x import GridVQAX, default_methods
-from medground.benchmarks.gridvqa_x.build import PRESETS
 from medground.explainers.base import Asker, Example, Pool
-from medground.models.gridvqa_rule import RuleExecutor
+from medground.models.answerers.gridvqa_rule import RuleExecutor
 from medground.session import run_file
+from medground.worlds.gridvqa.build import PRESETS
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "gridvqa_x.md").read_text()
@@ -39,10 +39,10 @@ def test_the_page_shows_the_example_as_it_is():
 
 
 def test_the_example_explains_what_the_rule_executor_reads(occlusion):
-    from medground.benchmarks.gridvqa_x.build import picture_of
-    from medground.benchmarks.gridvqa_x.checker import check
-    from medground.benchmarks.gridvqa_x.generate import scenes
-    from medground.benchmarks.gridvqa_x.world import buckets
+    from medground.worlds.gridvqa.build import picture_of
+    from medground.worlds.gridvqa.checker import check
+    from medground.worlds.gridvqa.generate import scenes
+    from medground.worlds.gridvqa.world import buckets
 
     (bucket,) = [b for b in buckets([0.7]) if b.key == "D2-M-count-d07"]
     made = scenes("pure", [bucket], 2)

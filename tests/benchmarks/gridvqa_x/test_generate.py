@@ -4,10 +4,10 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from medground.benchmarks.gridvqa_x.checker import check
-from medground.benchmarks.gridvqa_x.generate import scene, scenes
-from medground.benchmarks.gridvqa_x.world import buckets, occupied
 from medground.errors import ConfigError
+from medground.worlds.gridvqa.checker import check
+from medground.worlds.gridvqa.generate import scene, scenes
+from medground.worlds.gridvqa.world import buckets, occupied
 
 ALL = buckets()
 

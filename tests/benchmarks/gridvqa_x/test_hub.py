@@ -7,9 +7,9 @@ import pytest
 import yaml
 from PIL import Image
 
-from medground.benchmarks.gridvqa_x.build import Plan, build
-from medground.benchmarks.gridvqa_x.hub import export_hub
 from medground.errors import ConfigError, DataError
+from medground.worlds.gridvqa.build import Plan, build
+from medground.worlds.gridvqa.hub import export_hub
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +18,7 @@ def built(tmp_path_factory):
 
 
 def test_parquet_and_card_agree(built, tmp_path, monkeypatch):
-    monkeypatch.setattr("medground.benchmarks.gridvqa_x.hub.ROWS", 8)
+    monkeypatch.setattr("medground.worlds.gridvqa.hub.ROWS", 8)
     out = export_hub(built, tmp_path / "hub")
     files = sorted((out / "data").iterdir())
     assert [f.name for f in files] == [f"val-{i:05d}-of-00003.parquet" for i in range(3)]

@@ -5,13 +5,13 @@ import random
 import numpy as np
 import pytest
 
-from medground.benchmarks.gridvqa_x.build import picture_of
-from medground.benchmarks.gridvqa_x.generate import scenes
-from medground.benchmarks.gridvqa_x.world import buckets
-from medground.models._gridvqa.answerer import card
-from medground.models._gridvqa.language import DIRECTIONS, Clause, Question, Relation
-from medground.models.gridvqa_pure import PureNet
-from medground.models.gridvqa_spur import SpuriousNet
+from medground.models.answerers.gridvqa_pure import PureNet
+from medground.models.answerers.gridvqa_spur import SpuriousNet
+from medground.models.networks.gridvqa.answerer import card
+from medground.worlds.gridvqa.build import picture_of
+from medground.worlds.gridvqa.generate import scenes
+from medground.worlds.gridvqa.language import DIRECTIONS, Clause, Question, Relation
+from medground.worlds.gridvqa.world import buckets
 
 EACH = 24
 

@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 import polars as pl
 
 from medground.benchmarks.base import Entry, Setting, Summary
-from medground.benchmarks.gridvqa_x.generate import Confusers
 from medground.benchmarks.gridvqa_x.pools import Method, PoolTask
-from medground.benchmarks.gridvqa_x.sources import Drawn, Read, Source
 from medground.errors import ConfigError, ModelError
 from medground.models.base import QuestionAnswerer
+from medground.worlds.gridvqa.generate import Confusers
+from medground.worlds.gridvqa.sources import Drawn, Read, Source
 
 LONGEST = 25
 """Words of the longest question, for the plan of calls."""

@@ -10,9 +10,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from medground.benchmarks.gridvqa_x.rows import FIGURES, NO_ANNOTATION
-from medground.benchmarks.gridvqa_x.world import Bucket
 from medground.metrics.bootstrap import bootstrap_mean, clusters, percentile_interval
 from medground.metrics.values import mean_defined
+from medground.worlds.gridvqa.world import Bucket
 
 REGIMES = ("pure", "spurious", "cross")
 GROUPINGS = ("all", "depth", "mixed_depth", "type", "form", "density", "bucket")

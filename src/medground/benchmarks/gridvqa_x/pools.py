@@ -13,15 +13,15 @@ import polars as pl
 from numpy.typing import NDArray
 
 from medground.benchmarks.base import Item, Measured
-from medground.benchmarks.gridvqa_x.build import picture_of
-from medground.benchmarks.gridvqa_x.records import neutral
 from medground.benchmarks.gridvqa_x.rows import MODEL, SCHEMA, blank, local_row
-from medground.benchmarks.gridvqa_x.sources import Source
-from medground.benchmarks.gridvqa_x.world import Bucket, Scene
-from medground.datasets.base import fingerprint_of
 from medground.errors import ModelError
 from medground.explainers.base import Asker, Attribution, Example, Pool, Scores
+from medground.identity import fingerprint_of
 from medground.models.base import QuestionAnswerer
+from medground.worlds.gridvqa.build import picture_of
+from medground.worlds.gridvqa.records import neutral
+from medground.worlds.gridvqa.sources import Source
+from medground.worlds.gridvqa.world import Bucket, Scene
 
 log = logging.getLogger("medground")
 

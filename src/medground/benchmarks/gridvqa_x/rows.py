@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from medground.benchmarks.gridvqa_x.checker import Truth, check
-from medground.benchmarks.gridvqa_x.masks import shortcut_text_mask, text_mask, vision_mask, word_roles
-from medground.benchmarks.gridvqa_x.world import Scene
 from medground.explainers.base import Attribution
 from medground.metrics.relevance import overlap, relevance_mass, relevance_rank
+from medground.worlds.gridvqa.checker import Truth, check
+from medground.worlds.gridvqa.masks import shortcut_text_mask, text_mask, vision_mask, word_roles
+from medground.worlds.gridvqa.world import Scene
 
 MODEL = "model"
 """Method of the rows that hold the answers themselves."""

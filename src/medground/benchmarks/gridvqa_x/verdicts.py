@@ -18,12 +18,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from medground.benchmarks.gridvqa_x.world import PAIRS
 from medground.errors import MetricError
 from medground.metrics.bootstrap import clusters
 from medground.metrics.comparison import holm, paired_means
 from medground.metrics.fallacy import Fallacy, Series, additive_fallacy, series
 from medground.metrics.values import none_if_nan
+from medground.worlds.gridvqa.world import PAIRS
 
 TELLS, CANNOT, WRONG = "tells them apart", "cannot tell them apart", "points the wrong way"
 _STATISTICS = {"image": ("image_anchors",), "text": ("text_directions", "text_anchors")}

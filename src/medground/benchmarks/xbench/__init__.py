@@ -17,8 +17,8 @@ from medground.datasets.base import Dataset
 from medground.datasets.overlap import shared_sources
 from medground.errors import ConfigError, DatasetError, ModelError, did_you_mean
 from medground.imaging.reading import read_radiograph
-from medground.models._text import key_of
 from medground.models.base import Grounder
+from medground.models.common.text import key_of
 
 
 class XBench:

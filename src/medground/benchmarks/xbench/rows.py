@@ -19,7 +19,7 @@ from medground.benchmarks.xbench.protocol import Protocol
 from medground.datasets.base import Case
 from medground.imaging.geometry import Geometry, Size
 from medground.imaging.regions import Region
-from medground.models.baseline_class_prior import ClassPrior
+from medground.models.baselines.baseline_class_prior import ClassPrior
 
 SCHEMA = pl.Schema(
     {

@@ -13,8 +13,9 @@ import polars as pl
 from medground.benchmarks.base import Item, Measured
 from medground.benchmarks.xbench.protocol import Protocol
 from medground.benchmarks.xbench.rows import SCHEMA, Inferred, KeepMaps, Measurer, PriorHits
-from medground.datasets.base import Case, Dataset, fingerprint_of
+from medground.datasets.base import Case, Dataset
 from medground.errors import ModelError
+from medground.identity import fingerprint_of
 from medground.imaging.geometry import Size
 from medground.imaging.reading import Radiograph, read_radiograph
 from medground.imaging.regions import Region

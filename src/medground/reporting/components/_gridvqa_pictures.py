@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from medground.benchmarks.gridvqa_x.build import picture_of
-from medground.benchmarks.gridvqa_x.records import from_neutral
 from medground.errors import MedgroundError
+from medground.worlds.gridvqa.build import picture_of
+from medground.worlds.gridvqa.records import from_neutral
 
 FIGURES = 60
 """Figures of a page at most."""

@@ -1,0 +1,94 @@
+"""Writes docs/run_file.md from the types of the run file: ``python -m medground.commands.run_file_page``."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from medground import registry
+from medground.benchmarks.xbench.protocol import PROTOCOLS, Protocol
+from medground.config import Component, EngineOptions, RunFile
+
+HEAD = """# The run file
+
+Made from the types that check it, by `python -m medground.commands.run_file_page`; a test holds it to them.
+
+```yaml
+name: nih-grounding
+benchmark: {name: xbench, protocol: xbench, datasets: [{name: nih_chestxray14, root: /data/nih}]}
+models:
+  - {name: carzero, checkpoint: /weights/CARZero_best_model.ckpt}
+  - {name: my_lab.models:OurModel, checkpoint: /weights/ours.safetensors, label: ours}
+prompts: {Infiltration: "There is infiltration"}
+engine: {batch_size: 8, chunk: 64, workers: 2, on_error: skip}
+seed: 0
+```
+
+An unknown key is an error that names the nearest right one. Relative paths start from the run file's folder; a file
+that is only found from the working directory is taken from there. `--set a.b=c` overrides a key,
+`--set models.0.label=x` one in a list. The resolved file, every default written out, is `run.yaml` in the run's folder.
+"""
+
+
+def run_file_reference() -> str:
+    """Return the reference as Markdown."""
+    parts = [
+        HEAD,
+        "## Top level\n",
+        *_table(RunFile),
+        "\n## A component: `benchmark`, an entry of `models` or of `benchmark.datasets`\n",
+        *_table(Component),
+        "\nEvery further key is a parameter of the component's constructor; `medground describe NAME` lists them.\n",
+        "## `engine`\n",
+        *_table(EngineOptions),
+        "\n## `benchmark: {name: xbench, ...}`\n",
+        *_parameters("xbench"),
+        "| `datasets` | list of components | required | the datasets, each with its parameters |",
+        "\n## A protocol: `benchmark.protocol`\n",
+        f"A name ({', '.join(f'`{name}`' for name in PROTOCOLS)}), or a mapping of these choices; `base: NAME` starts "
+        "from a named one.\n",
+        *_table(Protocol),
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _table(model: type[BaseModel]) -> Iterator[str]:
+    yield "| key | value | default | meaning |"
+    yield "| --- | --- | --- | --- |"
+    for name, field in model.model_fields.items():
+        yield f"| `{name}` | {_type(field.annotation)} | {_default(field)} | {field.description or ''} |"
+
+
+def _parameters(benchmark: str) -> Iterator[str]:
+    yield "| key | value | default | meaning |"
+    yield "| --- | --- | --- | --- |"
+    for p in registry.parameters(registry.load("benchmark", benchmark)):
+        kind = p.annotation.replace("|", "or")
+        yield f"| `{p.name}` | {kind} | `{p.default!r}` | {p.meaning} |"
+
+
+def _type(annotation: Any) -> str:
+    plain = isinstance(annotation, type) and not hasattr(annotation, "__args__")
+    text = annotation.__name__ if plain else str(annotation)
+    text = re.sub(r"typing\.|medground\.[\w.]+\.", "", text).replace(" | ", " or ").replace("NoneType", "None")
+    text = re.sub(r"Literal\[([^]]*)\]", lambda found: found[1].replace(", ", " or ").replace("'", "`"), text)
+    return re.sub(r"^Union\[(.*), ([^,]*)\]$", r"\1 or \2", text)
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    value = field.get_default(call_default_factory=True)
+    if isinstance(value, BaseModel):
+        return "see below"
+    return "" if value is PydanticUndefined else f"`{value!r}`"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(run_file_reference())

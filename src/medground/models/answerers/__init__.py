@@ -1,0 +1,1 @@
+"""Models that answer GridVQA-X questions from a fixed list of answers."""

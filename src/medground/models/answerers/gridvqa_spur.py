@@ -1,0 +1,32 @@
+"""M_spur: the same network trained on D_spur, where counting the target's words is always right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+from medground.models.base import ModelInfo
+from medground.models.networks.gridvqa.answerer import NetAnswerer
+
+
+class SpuriousNet(NetAnswerer):
+    """The shortcut half of the trained pair of GridVQA-X.
+
+    Args:
+        weights: another ``.safetensors`` file of the same network; None: the shipped one.
+        device: as torch names it.
+        batch: pairs a forward pass; few fit the processor's cache, and are faster a pair.
+    """
+
+    name: ClassVar[str] = "gridvqa_spur"
+    info: ClassVar[ModelInfo] = ModelInfo(
+        "M_spur (small)",
+        kind="supervised",
+        licence="Apache-2.0, trained by medground",
+        obtain="ships with medground; medground train gridvqa_x --variant spurious makes it anew",
+        seen={"gridvqa_x": "D_spur, other scenes"},
+        unverified="a small network of this project, not the published checkpoint",
+    )
+
+    def __init__(self, weights: str | Path | None = None, device: str = "cpu", batch: int = 32) -> None:
+        super().__init__("spurious", weights, device, batch)

@@ -1,0 +1,1 @@
+"""Models that do not look: floors for the others."""

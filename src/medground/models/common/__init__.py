@@ -1,0 +1,1 @@
+"""What adapters share: preprocessing, precision, texts, maps, weight files."""

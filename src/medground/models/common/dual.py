@@ -1,0 +1,157 @@
+"""The shell of the dual encoders (CLIP and its kin): one vector an image, one a text, their cosine the score."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from medground.errors import ConfigError, ModelError, did_you_mean
+from medground.imaging.reading import Radiograph
+from medground.models.base import MatchScores
+from medground.models.common.adapter import Adapter
+from medground.models.common.inputs import Preprocess
+from medground.models.common.runtime import Runtime
+from medground.models.common.saliency import Tower, chefer, surgery, tower_gradcam
+from medground.models.common.text import Prompts
+
+Link = Literal["sigmoid", "softmax"]
+TEXTS_AT_ONCE = 64
+
+
+class DualEncoder(Adapter):
+    """A grounder and caption matcher around two encoders.
+
+    A model's file says how images are encoded (:meth:`image_features`), how texts are (:meth:`embed`), what the stored
+    temperature is (:meth:`scale`), and how the image tower comes apart (:meth:`tower`) for the saliency rules that
+    need it.
+
+    Attributes:
+        saliency: the rule that maps are made by; ``options`` lists those of the model.
+        link: from score to probability: ``sigmoid`` (XBench) or ``softmax`` over the findings of the call (the model
+            cards), which makes a probability depend on the other findings.
+        logit_scale: multiply by the stored temperature before the link.
+    """
+
+    options: ClassVar[tuple[str, ...]] = ("similarity", "surgery", "gradcam", "chefer")
+
+    def __init__(
+        self,
+        network: nn.Module,
+        preprocess: Preprocess,
+        prompts: Prompts,
+        runtime: Runtime,
+        identity: Any,
+        *,
+        saliency: str = "similarity",
+        link: Link = "sigmoid",
+        logit_scale: bool = False,
+    ) -> None:
+        """Keep the parts; see :class:`~medground.models.common.adapter.Adapter`.
+
+        Raises:
+            ConfigError: the model has no such saliency rule.
+        """
+        if saliency not in self.options:
+            raise ConfigError(
+                f"{self.name} has no saliency rule {saliency!r}",
+                where="saliency",
+                expected=", ".join(self.options),
+                fix=did_you_mean(saliency, self.options),
+            )
+        super().__init__(network, preprocess, prompts, runtime, [identity, saliency, link, logit_scale])
+        self.saliency, self.link, self.logit_scale = saliency, link, logit_scale
+        if saliency == "surgery" or link == "softmax":
+            # On the instance: other instances of the class answer each finding by itself.
+            self.info = replace(type(self).info, query_dependent=True)  # type: ignore[misc]
+
+    @abstractmethod
+    def image_features(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
+        """Return un-normed image vectors ``(n, E)`` and cell vectors ``(n, h, w, E)`` of the joint space."""
+
+    @abstractmethod
+    def embed(self, texts: Sequence[str]) -> Tensor:
+        """Return un-normed text vectors ``(K, E)``."""
+
+    @abstractmethod
+    def scale(self) -> float:
+        """Return the multiplier of cosines that the checkpoint stores."""
+
+    def tower(self) -> Tower:
+        """Return the image tower, taken apart; only called for models whose ``options`` need it."""
+        raise AssertionError("a model with such saliency options gives its tower")
+
+    def encode_texts(self, findings: Sequence[str]) -> Any:
+        """Return one normed vector a finding ``(C, E)``: each prompt's is normed, then their mean is."""
+        prompts = [self.prompts.of(finding) for finding in findings]
+        vectors = functional.normalize(self.embed([text for texts in prompts for text in texts]), dim=-1)
+        parts = torch.split(vectors, [len(texts) for texts in prompts])
+        return functional.normalize(torch.stack([part.mean(0) for part in parts]), dim=-1)
+
+    def ground(self, pixels: Tensor, texts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return cosines, probabilities and maps; see :meth:`Adapter.ground`."""
+        vectors, cells = self.image_features(pixels)
+        scores = self.scores(vectors, texts)
+        return scores, self.probabilities(scores), self.maps(pixels, vectors, cells, texts)
+
+    def scores(self, vectors: Tensor, texts: Tensor) -> Tensor:
+        """Return cosines ``(n, C)`` of un-normed image vectors with normed texts."""
+        return functional.normalize(vectors, dim=-1) @ texts.T
+
+    def probabilities(self, scores: Tensor) -> Tensor:
+        """Return probabilities ``(n, C)``."""
+        logits = scores.float() * (self.scale() if self.logit_scale else 1.0)
+        return logits.softmax(-1) if self.link == "softmax" else logits.sigmoid()
+
+    def maps(self, pixels: Tensor, vectors: Tensor, cells: Tensor, texts: Tensor) -> Tensor:
+        """Return maps ``(n, C, h, w)`` by the chosen rule."""
+        del vectors  # a model whose map refers to the image's own vector overrides this
+        if self.saliency == "similarity":
+            return (functional.normalize(cells, dim=-1) @ texts.T).permute(0, 3, 1, 2)
+        if self.saliency == "surgery":
+            flat = surgery(self.tower(), pixels, texts)
+        else:
+            rule = chefer if self.saliency == "chefer" else tower_gradcam
+            flat = rule(self.tower(), pixels, lambda image: self.scores(image, texts) * self.scale())
+        return flat.reshape(*flat.shape[:2], *cells.shape[1:3])
+
+    def match(self, images: Sequence[Radiograph], captions: Sequence[Sequence[str]]) -> MatchScores:
+        """Return cosines of N images with K captions each.
+
+        Raises:
+            ModelError: the images do not have one equally long list of captions each.
+        """
+        check_captions(images, captions)
+        pixels, _ = self.inputs(images)
+        (vectors,) = self.run(lambda batch: (self.image_features(batch)[0],), pixels)
+        assert vectors is not None
+        raw = [
+            self.scores(vector[None], self.caption_vectors(own))[0].double().numpy()
+            for vector, own in zip(vectors, captions, strict=True)
+        ]
+        return MatchScores(np.stack(raw), self.scale(), "contrastive")
+
+    def caption_vectors(self, captions: Sequence[str]) -> Tensor:
+        """Return the normed vectors ``(K, E)`` of one image's captions, float32 on the CPU."""
+        with self.runtime.inference():
+            parts = [
+                self.embed(captions[start : start + TEXTS_AT_ONCE]) for start in range(0, len(captions), TEXTS_AT_ONCE)
+            ]
+            return functional.normalize(torch.cat(parts).float().cpu(), dim=-1)
+
+
+def check_captions(images: Sequence[Radiograph], captions: Sequence[Sequence[str]]) -> None:
+    """Raise ModelError unless every image has a list of captions, all equally long and none empty."""
+    lengths = {len(own) for own in captions}
+    if not images or len(images) != len(captions) or len(lengths) != 1 or 0 in lengths:
+        raise ModelError(
+            "captions do not fit the images",
+            expected="for every image one list of captions, all equally long",
+            got=f"{len(images)} images, lists of {sorted(lengths)} captions for {len(captions)}",
+        )

@@ -1,0 +1,1 @@
+"""Image-text models of chest radiographs, one file a family."""

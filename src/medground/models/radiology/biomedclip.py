@@ -1,0 +1,166 @@
+"""BiomedCLIP (Zhang et al. 2023), as open_clip saves it, without open_clip and timm."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from medground.models.base import ModelInfo
+from medground.models.checkpoints import Layout, load_weights, read_weights
+from medground.models.common.dual import DualEncoder, Link
+from medground.models.common.inputs import CLIP_MEAN, CLIP_STD, Preprocess
+from medground.models.common.runtime import Precision, Runtime
+from medground.models.common.saliency import Saliency, Tower, timm_vit
+from medground.models.common.text import Prompts, Tokenizer
+from medground.models.common.transformers import bert, bert_config_or, blank
+from medground.models.layers.vit import VisionTransformer
+
+LAYOUT = Layout(ignore=("text.transformer.pooler.*", "*position_ids"))
+CONTEXT = 256
+JOINT, HIDDEN = 512, 640
+
+
+class Head(nn.Module):
+    """The projection of the image tower."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.proj = nn.Linear(width, JOINT, bias=False)
+
+
+class Visual(nn.Module):
+    """Image tower and projection."""
+
+    def __init__(self, trunk: VisionTransformer) -> None:
+        super().__init__()
+        self.trunk = trunk
+        self.head = Head(trunk.norm.normalized_shape[0])
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        """Map images to all tokens in the joint space ``(n, 1 + patches, 512)``, the image's own vector first."""
+        tokens: Tensor = self.head.proj(self.trunk(pixels))
+        return tokens
+
+
+class Text(nn.Module):
+    """BERT and a two-layer head on its class token."""
+
+    def __init__(self, config: Any) -> None:
+        super().__init__()
+        self.transformer = bert(config)
+        width = config.hidden_size
+        self.proj = nn.Sequential(nn.Linear(width, HIDDEN, bias=False), nn.GELU(), nn.Linear(HIDDEN, JOINT, bias=False))
+
+    def class_state(self, ids: Tensor, mask: Tensor | None) -> Tensor:
+        """Return the last hidden state of the class token ``(K, 768)``."""
+        state: Tensor = self.transformer(input_ids=ids, attention_mask=mask).last_hidden_state[:, 0]
+        return state
+
+    def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """Map token ids and mask ``(K, T)`` to un-normed vectors ``(K, 512)``."""
+        vectors: Tensor = self.proj(self.class_state(ids, mask))
+        return vectors
+
+
+class BiomedclipNetwork(nn.Module):
+    """Both towers and the temperature."""
+
+    def __init__(self, text_config: Any, depth: int = 12) -> None:
+        super().__init__()
+        self.visual = Visual(VisionTransformer(depth=depth))
+        self.text = Text(text_config)
+        self.logit_scale = nn.Parameter(torch.zeros(()))
+
+
+class Biomedclip(DualEncoder):
+    """BiomedCLIP.
+
+    Args:
+        checkpoint: ``open_clip_pytorch_model.bin``, or the folder that holds it.
+        text_model: folder of the tokenizer, ``microsoft/BiomedNLP-BiomedBERT-base-uncased-abstract``; by default the
+            checkpoint's folder. Without a ``config.json`` BERT-base is assumed, as published.
+        template: prompt with ``{label}`` for the finding; the model card's by default.
+        prompts: finding -> prompt, or several whose embeddings are averaged.
+        saliency: ``similarity``, ``surgery``, ``gradcam`` or ``chefer``.
+        link: ``sigmoid`` (XBench) or ``softmax`` over the findings of a call (the model card).
+        logit_scale: multiply cosines by the stored temperature before the link.
+        crop: shortest side and centre crop as published, or squash the whole picture; by default the crop, except
+            for ``surgery``, whose authors crop nothing.
+        device: ``auto``, ``cpu``, ``cuda`` or as torch names it.
+        dtype: ``float32``, or ``bfloat16`` or ``float16`` by autocast on a GPU.
+        deterministic: only deterministic kernels.
+        ignore: patterns of checkpoint entries that may be missing, unexpected or mis-shaped.
+    """
+
+    name: ClassVar[str] = "biomedclip"
+    info: ClassVar[ModelInfo] = ModelInfo(
+        title="BiomedCLIP",
+        licence="MIT, as the model card says",
+        citation="Zhang et al., BiomedCLIP: a multimodal biomedical foundation model, 2023",
+        obtain="folder of microsoft/BiomedCLIP-PubMedBERT_256-vit_base_patch16_224 from Hugging Face",
+        seen={"pmc_15m": "figures and captions"},
+    )
+
+    def __init__(
+        self,
+        *,
+        checkpoint: Path,
+        text_model: Path | None = None,
+        template: str = "this is a photo of {label}",
+        prompts: dict[str, str | list[str]] | None = None,
+        saliency: Saliency = "similarity",
+        link: Link = "sigmoid",
+        logit_scale: bool = False,
+        crop: bool | None = None,
+        device: str = "auto",
+        dtype: Precision = "float32",
+        deterministic: bool = False,
+        ignore: list[str] | None = None,
+    ) -> None:
+        runtime = Runtime(device, dtype, deterministic=deterministic)
+        folder = text_model or (checkpoint if checkpoint.is_dir() else checkpoint.parent)
+        self._tokenizer = Tokenizer(folder, CONTEXT)
+        config = bert_config_or(folder)
+        network = blank(lambda: BiomedclipNetwork(config))
+        weights = read_weights(checkpoint, LAYOUT)
+        load_weights(network, weights, ignore=(*LAYOUT.ignore, *(ignore or ())))
+        crop = saliency != "surgery" if crop is None else crop
+        super().__init__(
+            network,
+            Preprocess("center_crop" if crop else "squash", 224, "bicubic", CLIP_MEAN, CLIP_STD),
+            Prompts(template, prompts),
+            runtime,
+            [weights.sha256, self._tokenizer.describe()],
+            saliency=saliency,
+            link=link,
+            logit_scale=logit_scale,
+        )
+
+    def image_features(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
+        """See :meth:`DualEncoder.image_features`."""
+        network: Any = self.network
+        tokens = network.visual(pixels)
+        side = math.isqrt(tokens.shape[1] - 1)
+        return tokens[:, 0], tokens[:, 1:].unflatten(1, (side, side))
+
+    def embed(self, texts: Sequence[str]) -> Tensor:
+        """See :meth:`DualEncoder.embed`."""
+        ids, mask = (part.to(self.runtime.device) for part in self._tokenizer(texts))
+        network: Any = self.network
+        vectors: Tensor = network.text(ids, mask)
+        return vectors
+
+    def scale(self) -> float:
+        """See :meth:`DualEncoder.scale`."""
+        network: Any = self.network
+        return math.exp(network.logit_scale)
+
+    def tower(self) -> Tower:
+        """See :meth:`DualEncoder.tower`."""
+        network: Any = self.network
+        return timm_vit(network.visual.trunk, network.visual.head.proj)

@@ -1,0 +1,191 @@
+"""CLIP (Radford et al. 2021): a Hugging Face folder, or the file that OpenAI published.
+
+The map is the similarity of every patch with the text: the last block's patch tokens go through the final norm and the
+projection that the class token goes through. CLIP's training never asked for that, and on vision transformers such
+maps are known to be inverted; ``saliency: surgery`` is the published remedy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from medground.errors import ConfigError
+from medground.models.base import ModelInfo
+from medground.models.checkpoints import Layout, Weights, closest, load_weights, read_weights
+from medground.models.common.dual import DualEncoder, Link
+from medground.models.common.inputs import CLIP_MEAN, CLIP_STD, Preprocess
+from medground.models.common.runtime import Precision, Runtime
+from medground.models.common.saliency import Saliency, Tower, hugging_face_clip
+from medground.models.common.text import Prompts, Tokenizer
+from medground.models.common.transformers import blank, read_config
+from medground.models.layers.openai_names import clip_source
+
+LAYOUT = Layout(ignore=("input_resolution", "context_length", "vocab_size", "*position_ids", "*attn_mask"))
+CONTEXT = 77
+# The published vision transformers, by what tells them apart: patch, image size, width and depth.
+VARIANTS = {
+    "ViT-B/32": (32, 224, 768, 12, 512),
+    "ViT-B/16": (16, 224, 768, 12, 512),
+    "ViT-L/14": (14, 224, 1024, 24, 768),
+    "ViT-L/14@336px": (14, 336, 1024, 24, 768),
+}
+
+
+def openai_config(patch: int, image_size: int, width: int, depth: int, joint: int, text_depth: int = 12) -> Any:
+    """Return the configuration of a published network; the text tower is as wide as the joint space."""
+    from transformers import CLIPConfig
+
+    vision = {
+        "patch_size": patch,
+        "image_size": image_size,
+        "hidden_size": width,
+        "intermediate_size": 4 * width,
+        "num_hidden_layers": depth,
+        "num_attention_heads": width // 64,
+    }
+    text = {
+        "hidden_size": joint,
+        "intermediate_size": 4 * joint,
+        "num_hidden_layers": text_depth,
+        "num_attention_heads": joint // 64,
+        "eos_token_id": 2,  # transformers' sign for: read the text at the highest token id, as OpenAI does
+    }
+    return CLIPConfig(vision_config=vision, text_config=text, projection_dim=joint)
+
+
+def network_of(config: Any) -> Any:
+    """Return a blank ``transformers.CLIPModel``."""
+    from transformers import CLIPModel
+
+    return blank(lambda: CLIPModel(config))
+
+
+def image_tokens(model: Any, pixels: Tensor) -> Tensor:
+    """Return all tokens in the joint space ``(n, 1 + patches, E)``, the image's own vector first."""
+    hidden = model.vision_model(pixel_values=pixels).last_hidden_state
+    tokens: Tensor = model.visual_projection(model.vision_model.post_layernorm(hidden))
+    return tokens
+
+
+def text_vectors(model: Any, ids: Tensor) -> Tensor:
+    """Return un-normed text vectors ``(K, E)``, read at the end of each text."""
+    vectors: Tensor = model.text_projection(model.text_model(input_ids=ids).pooler_output)
+    return vectors
+
+
+def load_network(checkpoint: Path | Mapping[str, Any], ignore: Sequence[str] = ()) -> tuple[Any, Weights]:
+    """Return the network of a Hugging Face folder or a published file, and its weights."""
+    weights = read_weights(checkpoint, LAYOUT)
+    options: dict[str, Any] = {"ignore": (*LAYOUT.ignore, *ignore)}
+    if any(name.startswith("visual.") for name in weights.tensors):
+        options["published"] = clip_source
+    if isinstance(checkpoint, Path) and (checkpoint / "config.json").is_file():
+        config = read_config(checkpoint, "CLIPConfig")
+    else:
+        with torch.device("meta"):
+            variants = {name: network_of(openai_config(*sizes)) for name, sizes in VARIANTS.items()}
+        config = openai_config(*VARIANTS[closest(variants, weights, **options)])
+    network = network_of(config)
+    load_weights(network, weights, **options)
+    return network, weights
+
+
+class Clip(DualEncoder):
+    """CLIP with a vision transformer.
+
+    Args:
+        checkpoint: a Hugging Face folder, or OpenAI's ``ViT-B-16.pt``, ``ViT-B-32.pt``, ``ViT-L-14.pt`` (the
+            TorchScript archive or its state dict).
+        tokenizer: folder of the Hugging Face tokenizer; by default the checkpoint's folder.
+        template: prompt with ``{label}`` for the finding.
+        prompts: finding -> prompt, or several whose embeddings are averaged.
+        saliency: ``similarity``, ``surgery``, ``gradcam`` or ``chefer``.
+        link: ``sigmoid`` (XBench) or ``softmax`` over the findings of a call.
+        logit_scale: multiply cosines by the stored temperature before the link.
+        crop: shortest side and centre crop as published, or squash the whole picture; by default the crop, except
+            for ``surgery``, whose authors crop nothing.
+        device: ``auto``, ``cpu``, ``cuda`` or as torch names it.
+        dtype: ``float32``, or ``bfloat16`` or ``float16`` by autocast on a GPU.
+        deterministic: only deterministic kernels.
+        ignore: patterns of checkpoint entries that may be missing, unexpected or mis-shaped.
+    """
+
+    name: ClassVar[str] = "clip"
+    info: ClassVar[ModelInfo] = ModelInfo(
+        title="CLIP",
+        licence="MIT",
+        citation="Radford et al., Learning transferable visual models from natural language supervision, ICML 2021",
+        obtain="folder of openai/clip-vit-base-patch16 or -patch32 from Hugging Face; or OpenAI's ViT-B-16.pt with the "
+        "folder of a CLIP tokenizer",
+    )
+
+    def __init__(
+        self,
+        *,
+        checkpoint: Path,
+        tokenizer: Path | None = None,
+        template: str = "a photo of a {label}",
+        prompts: dict[str, str | list[str]] | None = None,
+        saliency: Saliency = "similarity",
+        link: Link = "sigmoid",
+        logit_scale: bool = False,
+        crop: bool | None = None,
+        device: str = "auto",
+        dtype: Precision = "float32",
+        deterministic: bool = False,
+        ignore: list[str] | None = None,
+    ) -> None:
+        runtime = Runtime(device, dtype, deterministic=deterministic)
+        if tokenizer is None and not checkpoint.is_dir():
+            raise ConfigError(
+                "a file of CLIP weights brings no tokenizer",
+                where="tokenizer",
+                fix="tokenizer: FOLDER of a CLIP tokenizer",
+            )
+        self._tokenizer = Tokenizer(tokenizer or checkpoint, CONTEXT)
+        network, weights = load_network(checkpoint, ignore or ())
+        crop = saliency != "surgery" if crop is None else crop
+        rounding: Literal["round", "floor"] = "floor" if checkpoint.is_dir() else "round"
+        preprocess = Preprocess(
+            "center_crop" if crop else "squash",
+            network.config.vision_config.image_size,
+            "bicubic",
+            CLIP_MEAN,
+            CLIP_STD,
+            rounding=rounding,
+        )
+        super().__init__(
+            network,
+            preprocess,
+            Prompts(template, prompts),
+            runtime,
+            [weights.sha256, self._tokenizer.describe()],
+            saliency=saliency,
+            link=link,
+            logit_scale=logit_scale,
+        )
+
+    def image_features(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
+        """See :meth:`DualEncoder.image_features`."""
+        tokens = image_tokens(self.network, pixels)
+        side = math.isqrt(tokens.shape[1] - 1)
+        return tokens[:, 0], tokens[:, 1:].reshape(len(tokens), side, side, -1)
+
+    def embed(self, texts: Sequence[str]) -> Tensor:
+        """See :meth:`DualEncoder.embed`."""
+        ids, _ = self._tokenizer(texts)
+        return text_vectors(self.network, ids.to(self.runtime.device))
+
+    def scale(self) -> float:
+        """See :meth:`DualEncoder.scale`."""
+        return math.exp(float(self.network.logit_scale))  # type: ignore[arg-type]  # a parameter, to torch a module
+
+    def tower(self) -> Tower:
+        """See :meth:`DualEncoder.tower`."""
+        return hugging_face_clip(self.network)

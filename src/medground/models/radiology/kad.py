@@ -1,0 +1,183 @@
+"""KAD (Zhang et al. 2023): bare finding names ask a chest X-ray through a query decoder.
+
+The published weights are for 512 and 1024 pixels (a whole ResNet-50, stride 32); a variant cut after the third stage
+exists for 224. Any resolution runs with any weights, and the grid follows: 16 x 16 at 512, 7 x 7 at 224.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from medground.models.base import ModelInfo
+from medground.models.checkpoints import Layout, closest, load_weights, read_weights
+from medground.models.common.adapter import Adapter
+from medground.models.common.inputs import IMAGENET_MEAN, IMAGENET_STD, Preprocess
+from medground.models.common.runtime import Precision, Runtime
+from medground.models.common.text import Prompts, Tokenizer
+from medground.models.common.transformers import bert, blank, read_config
+from medground.models.layers.query_decoder import QueryDecoder
+from medground.models.layers.resnet import ResNet50, sequential_names
+from medground.models.radiology.medklip import presence, presence_margin
+
+# The image group stores its ResNet twice; the copy that is used is `res_features`. `decoder_norm` is `decoder.norm`.
+LAYOUT = Layout(
+    groups=("image_encoder", "text_encoder", "model"),
+    unused=("optimizer", "lr_scheduler", "config", "epoch"),
+    ignore=("image_encoder.resnet.*", "*.logit_scale", "model.decoder_norm.*", "*position_ids"),
+)
+TEXT_LENGTH = 256
+NAMES = {
+    "effusion": "pleural effusion",
+    "mass": "lung mass",
+    "nodule": "lung nodule",
+    "pleural thickening": "pleural thicken",
+}
+
+
+class ImageEncoder(nn.Module):
+    """ResNet-50 and two linear layers a cell.
+
+    Args:
+        stages: 4 for the published weights (stride 32), 3 for the 224 variant (stride 16).
+    """
+
+    def __init__(self, stages: int) -> None:
+        super().__init__()
+        self.backbone = ResNet50(stages)
+        self.stride = 4 * 2 ** (stages - 1)
+        self.res_l1 = nn.Linear(self.backbone.channels, self.backbone.channels)
+        self.res_l2 = nn.Linear(self.backbone.channels, 768)
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        """Map images ``(N, 3, H, W)`` to tokens ``(N, cells, 768)``, row by row."""
+        cells = self.backbone(pixels).flatten(2).transpose(1, 2)
+        tokens: Tensor = self.res_l2(functional.relu(self.res_l1(cells)))
+        return tokens
+
+
+class TextEncoder(nn.Module):
+    """BERT's pooled output through two linear layers."""
+
+    def __init__(self, config: Any) -> None:
+        super().__init__()
+        self.bert_model = bert(config, pooler=True)
+        self.mlp_embed = nn.Sequential(nn.Linear(config.hidden_size, 768), nn.GELU(), nn.Linear(768, 768))
+
+    def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """Map token ids ``(K, T)`` to vectors ``(K, 768)``, which are not normed."""
+        vectors: Tensor = self.mlp_embed(self.bert_model(input_ids=ids, attention_mask=mask).pooler_output)
+        return vectors
+
+
+class Decoder(nn.Module):
+    """The query decoder, one norm for all that goes in and comes out, and a two-way head."""
+
+    def __init__(self, attention: Literal["all", "last"] = "last") -> None:
+        super().__init__()
+        self.decoder = QueryDecoder(768, norm_inputs=True, attention=attention)
+        self.mlp_head = nn.Sequential(nn.Linear(768, 2))
+
+    def forward(self, tokens: Tensor, texts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Ask tokens ``(N, T, 768)`` about texts ``(C, 768)``.
+
+        Returns:
+            The answers ``(N, C, 768)``, two logits each, and attention ``(layers, N, C, T)``.
+        """
+        answers, attention = self.decoder(texts, tokens)
+        return answers, self.mlp_head(answers), attention
+
+
+class KadNetwork(nn.Module):
+    """The three groups of a KAD file."""
+
+    def __init__(self, stages: int, text_config: Any, attention: Literal["all", "last"] = "last") -> None:
+        super().__init__()
+        self.image_encoder = ImageEncoder(stages)
+        self.text_encoder = TextEncoder(text_config)
+        self.model = Decoder(attention)
+
+
+def published(name: str) -> str:
+    """Return the entry of the authors' file (``group.name``) for a parameter of :class:`KadNetwork`."""
+    prefix = "image_encoder.backbone."
+    inner = name.removeprefix(prefix)
+    return name if inner == name else f"image_encoder.res_features.{sequential_names(inner)}"
+
+
+class Kad(Adapter):
+    """KAD.
+
+    Args:
+        checkpoint: the authors' ``best_valid.pt`` of KAD-512 or KAD-1024 (or of the 224 variant; told apart by shape).
+        text_model: folder of ``xmcmic/Med-KEBERT``: configuration and tokenizer (weights are in the checkpoint).
+        prompts: finding -> text; by default the authors' bare names.
+        resolution: side of the input in pixels, 512 as published.
+        layers: which cross-attention is the map: the ``last`` layer's, as published, or the ``mean`` of all four.
+        device: ``auto``, ``cpu``, ``cuda`` or as torch names it.
+        dtype: ``float32``, or ``bfloat16`` or ``float16`` by autocast on a GPU.
+        deterministic: only deterministic kernels.
+        ignore: patterns of checkpoint entries that may be missing, unexpected or mis-shaped.
+    """
+
+    name: ClassVar[str] = "kad"
+    info: ClassVar[ModelInfo] = ModelInfo(
+        title="KAD",
+        licence="MIT, as its repository says; the holder's line names another laboratory",
+        citation="Zhang et al., Knowledge-enhanced visual-language pre-training on chest radiology images, "
+        "Nature Communications 2023",
+        obtain="best_valid.pt of KAD-512 or KAD-1024 from the authors (xiaoman-zhang/KAD); folder of xmcmic/Med-KEBERT "
+        "from Hugging Face",
+        seen={"mimic_cxr": "images"},
+        query_dependent=True,
+    )
+
+    def __init__(
+        self,
+        *,
+        checkpoint: Path,
+        text_model: Path,
+        prompts: dict[str, str] | None = None,
+        resolution: int = 512,
+        layers: Literal["last", "mean"] = "last",
+        device: str = "auto",
+        dtype: Precision = "float32",
+        deterministic: bool = False,
+        ignore: list[str] | None = None,
+    ) -> None:
+        runtime = Runtime(device, dtype, deterministic=deterministic)
+        self._tokenizer = Tokenizer(text_model, TEXT_LENGTH)
+        config = read_config(text_model, "BertConfig")
+        weights = read_weights(checkpoint, LAYOUT)
+        patterns = (*LAYOUT.ignore, *(ignore or ()))
+        with torch.device("meta"):
+            variants = {str(stages): KadNetwork(stages, config) for stages in (4, 3)}
+        stages = int(closest(variants, weights, published=published, ignore=patterns))
+        network = blank(lambda: KadNetwork(stages, config, "last" if layers == "last" else "all"))
+        load_weights(network, weights, published=published, ignore=patterns)
+        super().__init__(
+            network,
+            Preprocess("squash", resolution, "bicubic", IMAGENET_MEAN, IMAGENET_STD),
+            Prompts("{label}", prompts, NAMES),
+            runtime,
+            [weights.sha256, self._tokenizer.describe(), layers],
+        )
+
+    def encode_texts(self, findings: Sequence[str]) -> Tensor:
+        """Return the vectors ``(C, 768)`` of the findings' names."""
+        ids, mask = self._tokenizer([self.prompts.of(finding)[0] for finding in findings])
+        network: Any = self.network
+        vectors: Tensor = network.text_encoder(ids.to(self.runtime.device), mask.to(self.runtime.device))
+        return vectors
+
+    def ground(self, pixels: Tensor, texts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """See :meth:`Adapter.ground`; the map is the chosen layers' attention."""
+        network: Any = self.network
+        _, logits, attention = network.model(network.image_encoder(pixels), texts)
+        side = pixels.shape[-1] // network.image_encoder.stride
+        return presence_margin(logits), presence(logits), attention.mean(0).unflatten(-1, (side, side))

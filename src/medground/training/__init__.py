@@ -1,0 +1,1 @@
+"""Recipes that train the models that ship, above models and worlds."""

@@ -1,0 +1,1 @@
+"""The closed world of GridVQA-X: scenes, questions, answers and causes."""

@@ -1,0 +1,83 @@
+"""Where the scenes of a run come from: drawn here, or read from a folder in the published layout."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Protocol
+
+from medground.identity import fingerprint_of
+from medground.worlds.gridvqa.generate import Confusers, Variant, scenes
+from medground.worlds.gridvqa.imports import read_released
+from medground.worlds.gridvqa.world import Bucket, Scene, buckets
+
+
+class Source(Protocol):
+    """Scenes by bucket."""
+
+    @property
+    def buckets(self) -> list[Bucket]:
+        """The buckets that it has, in order."""
+
+    def scenes(self, bucket: Bucket) -> list[Scene]:
+        """The scenes of one bucket, in order."""
+
+    def fingerprint(self) -> str:
+        """A hash of everything that decides them."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Scenes that are drawn when they are needed; see :func:`medground.worlds.gridvqa.generate.scene`."""
+
+    variant: Variant
+    densities: tuple[float, ...]
+    per_bucket: int
+    grid: int
+    confusers: Confusers
+    seed: int
+
+    @property
+    def buckets(self) -> list[Bucket]:
+        """See :class:`Source`."""
+        return buckets(self.densities)
+
+    def scenes(self, bucket: Bucket) -> list[Scene]:
+        """See :class:`Source`."""
+        return scenes(self.variant, [bucket], self.per_bucket, seed=self.seed, grid=self.grid, confusers=self.confusers)
+
+    def fingerprint(self) -> str:
+        """See :class:`Source`."""
+        return fingerprint_of("drawn-1", repr(self))
+
+
+@dataclass(frozen=True)
+class Read:
+    """Scenes of a folder in the published layout; all are read at once, their pictures are drawn anew."""
+
+    root: Path
+    split: str
+    variant: str
+
+    @cached_property
+    def _held(self) -> dict[Bucket, list[Scene]]:
+        held = defaultdict(list)
+        for scene in read_released(self.root, self.split, variant=self.variant):
+            held[scene.bucket].append(scene)
+        return dict(held)
+
+    @property
+    def buckets(self) -> list[Bucket]:
+        """See :class:`Source`."""
+        densities = sorted({bucket.density for bucket in self._held})
+        return [bucket for bucket in buckets(densities) if bucket in self._held]
+
+    def scenes(self, bucket: Bucket) -> list[Scene]:
+        """See :class:`Source`."""
+        return self._held[bucket]
+
+    def fingerprint(self) -> str:
+        """See :class:`Source`."""
+        return fingerprint_of("read-1", self.variant, [repr(s) for held in self._held.values() for s in held])

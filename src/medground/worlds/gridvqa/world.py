@@ -1,0 +1,116 @@
+"""Scenes of GridVQA-X: coloured shapes on a grid, one a cell, and a question about them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from medground.errors import ConfigError
+from medground.worlds.gridvqa.language import Form, Question, Type
+
+Role = Literal["target", "anchor", "lure", "distractor"]
+Cell = tuple[int, int]
+Answer = int | str
+
+PAIRS: tuple[tuple[int, Type], ...] = (
+    *((1, t) for t in cast("tuple[Type, ...]", ("A", "SO", "CO", "M", "CMP"))),
+    *((2, t) for t in cast("tuple[Type, ...]", ("SO", "CO", "M", "CMP"))),
+    *((3, t) for t in cast("tuple[Type, ...]", ("M", "CMP"))),
+)
+DENSITIES = (0.3, 0.7)
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """One object: column ``x`` from the left, row ``y`` from the top, its colour, shape and role.
+
+    ``lure`` is a distractor that fits the description of a target but lies outside its region.
+    """
+
+    x: int
+    y: int
+    colour: str
+    shape: str
+    role: Role = "distractor"
+
+    @property
+    def cell(self) -> Cell:
+        """Column and row."""
+        return self.x, self.y
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Bucket:
+    """One of the 19 cells of the taxonomy at one density."""
+
+    depth: int
+    type: Type
+    form: Form
+    density: float
+
+    @property
+    def key(self) -> str:
+        """A name such as ``D2-SO-count-d07``."""
+        return f"D{self.depth}-{self.type}-{self.form}-{density_key(self.density)}"
+
+    @property
+    def relational(self) -> bool:
+        """Whether its questions have relations to anchors at all."""
+        return self.type != "A" and not (self.type == "CMP" and self.depth == 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Objects on a ``grid`` by ``grid`` board and a question about them.
+
+    Attributes:
+        scene_id: unique in its data set.
+        grid: cells a side.
+        things: the objects, at most one a cell.
+        question: see :class:`~medground.worlds.gridvqa.language.Question`.
+        answer: a count, or ``yes`` / ``no``.
+        variant: ``pure``, ``spurious``, or any other name for scenes made elsewhere.
+        density: share of cells that should be occupied.
+    """
+
+    scene_id: str
+    grid: int
+    things: tuple[Thing, ...]
+    question: Question
+    answer: Answer
+    variant: str
+    density: float
+
+    @property
+    def bucket(self) -> Bucket:
+        """Where the scene stands in the taxonomy."""
+        return Bucket(self.question.depth, self.question.type, self.question.form, self.density)
+
+
+def density_key(density: float) -> str:
+    """Return ``d07`` for 0.7."""
+    return f"d{round(density * 10):02d}"
+
+
+def occupied(grid: int, density: float) -> int:
+    """Return the number of objects of a scene: density times cells, rounded down."""
+    return math.floor(density * grid * grid + 1e-9)
+
+
+def buckets(densities: Sequence[float] = DENSITIES) -> list[Bucket]:
+    """Return the buckets in the order of the paper: depth, type, form (count first), density last.
+
+    Raises:
+        ConfigError: a density does not lie between 0 and 1.
+    """
+    if not all(0 < density < 1 for density in densities):
+        raise ConfigError("density must lie between 0 and 1", got=list(densities))
+    forms: dict[str, tuple[Form, ...]] = {"CMP": ("compare",)}
+    return [
+        Bucket(depth, kind, form, density)
+        for density in densities
+        for depth, kind in PAIRS
+        for form in forms.get(kind, ("count", "exists"))
+    ]

@@ -1,0 +1,127 @@
+"""The outlines of a thorax as tables over a coordinate, and its ribs as tables over a phase."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import PchipInterpolator
+
+from medground.worlds.phantom.streams import normal, uniform
+
+Table = NDArray[np.float32]
+
+SAMPLES: Final = 1024
+START: Final = -0.7
+SPAN: Final = 2.0
+AXIS: Final = np.linspace(START, START + SPAN, SAMPLES)
+"""Where the tables are sampled, in image widths: they reach beyond the picture, for it may be turned and shifted."""
+
+UNIT: Final = np.linspace(0.0, 1.0, SAMPLES)
+"""Where the tables over a share are sampled."""
+
+PHASES: Final = 64
+"""Samples a rib."""
+
+_CAGE: Final = ((-0.03, 0.08), (0.0, 0.33), (0.012, 0.45), (0.034, 0.56), (0.075, 0.68), (0.17, 0.83), (0.33, 0.95))
+"""Half width of the cage, as a share of its widest, at heights below the apex."""
+
+
+class Ribs(NamedTuple):
+    """One set of ribs, alike on both sides.
+
+    Attributes:
+        origin: y of the first rib at the midline.
+        spacing: between ribs.
+        slope: how far a rib lies below its origin, over the share of the half cage (0 to 1).
+        table: attenuation over the phase, 64 samples a rib.
+    """
+
+    origin: float
+    spacing: float
+    slope: Table
+    table: Table
+
+
+def _table(heights: Sequence[float], values: Sequence[float]) -> Table:
+    curve = PchipInterpolator(heights, values)
+    return curve(np.clip(AXIS, heights[0], heights[-1])).astype(np.float32)
+
+
+def cage(half: float, apex: float) -> Table:
+    """Return the inner half width of the cage over y; its widest, ``half``, is reached at y = 0.80."""
+    below, shares = zip(*_CAGE, strict=True)
+    return _table(
+        [-0.7, *(apex + y for y in below), 0.80, 1.3], [0.05 * half, *(s * half for s in shares), half, 0.98 * half]
+    )
+
+
+def body(half: float, apex: float, fat: float) -> Table:
+    """Return the half width of neck, shoulders and trunk over y."""
+    neck, wall = 0.12 + 0.05 * fat, 0.035 + 0.065 * fat
+    outline = [
+        (-0.7, neck),
+        (apex - 0.12, neck + 0.01),
+        (apex - 0.05, neck + 0.11),
+        (apex, neck + 0.25),
+        (apex + 0.05, neck + 0.36),
+        (apex + 0.10, neck + 0.40),
+        (apex + 0.18, neck + 0.41),
+        (0.40, half + wall + 0.075),
+        (0.60, half + wall + 0.01),
+        (0.85, half + wall),
+        (1.3, half + 1.5 * wall),
+    ]
+    return _table(*zip(*outline, strict=True))
+
+
+def medial(rng: np.random.Generator, apex: float) -> Table:
+    """Return the distance of a lung's inner border from the midline over y; it meets the lateral one at the apex."""
+    heights = [-0.7, apex, apex + 0.012, apex + 0.035, 0.25, 0.35, 0.45, 0.60, 0.80, 1.3]
+    wavy = [max(value + normal(rng, 0.004), 0.03) for value in (0.050, 0.049, 0.064, 0.058, 0.060)]
+    return _table(heights, [0.125, 0.125, 0.098, 0.070, *wavy, 0.06])
+
+
+def diaphragm(rng: np.random.Generator, half: float, right: float, left: float) -> tuple[Table, tuple[float, float]]:
+    """Return the diaphragm's y over x, both domes joined by a sigmoid, and the y of the two costophrenic angles."""
+    centre = 0.47 * half
+    angles = uniform(rng, 0.03, 0.065), uniform(rng, 0.03, 0.065)
+
+    def one(height: float, angle: float) -> NDArray[np.float64]:
+        off = np.abs(np.abs(AXIS) - centre) / 0.16
+        inside = np.abs(AXIS) < centre
+        return height + np.where(inside, 0.022 * off**2.0, angle * np.minimum(off, 2.0) ** 2.2)
+
+    blend = 1 / (1 + np.exp(-AXIS / 0.025))
+    heights = one(right, angles[0]) * (1 - blend) + one(left, angles[1]) * blend
+    edges = [float(np.interp(edge, AXIS, heights)) for edge in (-0.97 * half, 0.97 * half)]
+    return heights.astype(np.float32), (edges[0], edges[1])
+
+
+def posterior_ribs(rng: np.random.Generator, apex: float, spacing: float) -> Ribs:
+    """Return the posterior ribs: up and out of the spine, then down along the wall."""
+    origin, arch, drop = apex + uniform(rng, -0.03, 0.03), uniform(rng, 0.055, 0.08), uniform(rng, 0.10, 0.15)
+    slope = -arch * np.sin(0.72 * np.pi * UNIT) + 3.2 * drop * np.maximum(UNIT - 0.45, 0) ** 2
+    return Ribs(origin, spacing, slope.astype(np.float32), _rib_table(rng, 0.10, 0.145, 0.02))
+
+
+def anterior_ribs(rng: np.random.Generator, apex: float, spacing: float) -> Ribs:
+    """Return the anterior ribs: wider apart, sloping the other way, at under half of the contrast."""
+    origin, apart = apex + uniform(rng, -0.06, 0.0), spacing * uniform(rng, 1.15, 1.3)
+    slope = uniform(rng, 0.30, 0.38) * (1 - UNIT) ** 1.3
+    return Ribs(origin, apart, slope.astype(np.float32), _rib_table(rng, 0.05, 0.08, 0.0))
+
+
+def _rib_table(rng: np.random.Generator, low: float, high: float, fall: float) -> Table:
+    """Return attenuation over the phase of twelve ribs: a bright rim, a paler core, every rib its own."""
+    u = (np.arange(PHASES) + 0.5) / PHASES - 0.5
+    ribs = []
+    for index in range(12):
+        half = 0.17 * (1 + normal(rng, 0.08))
+        contrast = uniform(rng, low, high) * max(1 - fall * index, 0.4)
+        v = (u - normal(rng, 0.04)) / half
+        rim = np.sqrt(np.clip(1 - v**2, 0, None)) - 0.45 * np.sqrt(np.clip(1 - (v / 0.72) ** 2, 0, None))
+        ribs.append(contrast * 1.45 * rim)
+    return np.concatenate(ribs).astype(np.float32)
