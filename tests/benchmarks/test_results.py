@@ -40,7 +40,7 @@ def summary() -> Summary:
         benchmark="b",
         reading="strict",
         models=[ModelFacts(label="m", title="M", kind="zero-shot", seen={"d": "training split"}, missing=("match",))],
-        metrics=[MetricSpec(name="auc", title="AUC", floor="chance")],
+        metrics=[MetricSpec("auc", "AUC", floor="chance", floor_value=0.5)],
         questions=[Question(key="own", title="Own", asks="Own?")],
         level=0.9,
         notes=["a note"],
@@ -180,6 +180,4 @@ def test_facts_of_a_model_that_nothing_is_known_of() -> None:
 
 def test_a_metric_that_nobody_specifies_claims_nothing(summary: Summary) -> None:
     assert summary.spec("auc").floor == "chance"
-    assert summary.spec("mine").family == ""
-    assert summary.spec("mine").better == "neither"
-    assert summary.spec("mine").text(0.5) == "0.5000"
+    assert summary.spec("mine").direction == "neither"

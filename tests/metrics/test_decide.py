@@ -22,7 +22,7 @@ from medground.metrics.spec import MetricSpec
 
 POINTING = MetricSpec(name="pointing", title="Pointing game", family="rate")
 DICE = MetricSpec(name="dice", title="Dice", family="overlap")
-LOSS = MetricSpec(name="brier", title="Brier score", unit="plain", better="lower", family="loss", digits=3)
+LOSS = MetricSpec(name="brier", title="Brier score", unit="none", direction="lower", family="loss", digits=3)
 
 
 def difference(value, low, high, inner=None, p=0.001, evidence=(50,), **more):
@@ -121,7 +121,7 @@ def test_a_method_that_does_not_repeat_itself_claims_nothing():
 
 
 def test_without_a_margin_equality_cannot_be_told():
-    score = MetricSpec(name="synergy", title="Synergy", unit="plain", family="score")
+    score = MetricSpec(name="synergy", title="Synergy", unit="none", family="score")
     assert decide_difference(difference(0.0, -1e-6, 1e-6, p=1.0), score, DEFAULTS["score"]).word == "cannot be told"
     assert decide_difference(difference(0.1, 0.05, 0.15), score, DEFAULTS["score"]).word == "better"
 
@@ -129,7 +129,7 @@ def test_without_a_margin_equality_cannot_be_told():
 def test_undefined_and_directionless_values_claim_nothing():
     undefined = Difference(None, reason="no positives", evidence=(0,))
     assert decide_difference(undefined, DICE, DEFAULTS["overlap"]).because == "no positives"
-    tau = MetricSpec(name="tau", title="Threshold", better="neither", family="rate")
+    tau = MetricSpec(name="tau", title="Threshold", direction="neither", family="rate")
     assert decide_difference(difference(0.5, 0.3, 0.7), tau, DEFAULTS["rate"]).word == "cannot be told"
 
 
@@ -161,8 +161,7 @@ def test_rules_are_changed_by_family():
             rules({"rate": wrong})
 
 
-def test_a_metric_without_a_family_claims_nothing():
-    plain = MetricSpec(name="mass", title="Mass")
-    assert rule_of(plain) is DEFAULTS["score"]
+def test_a_metric_that_only_describes_claims_nothing():
+    plain = MetricSpec("share", "Share of something", direction="neither")
     assert rule_of(DICE, rules({"overlap": {"margin": 0.3}})).margin == 0.3
     assert decide_difference(difference(0.5, 0.3, 0.7), plain, rule_of(plain)).word == "cannot be told"

@@ -19,7 +19,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from medground.errors import MetricError, RunError
-from medground.metrics.spec import MetricSpec
+from medground.metrics.spec import MetricSpec, spec_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -421,8 +421,7 @@ class Summary:
 
     def spec(self, metric: str) -> MetricSpec:
         """Return what a metric is; a plain number of which nothing may be claimed where nobody says."""
-        unknown = MetricSpec(name=metric, title=metric, unit="plain", better="neither", digits=4)
-        return next((spec for spec in self.metrics if spec.name == metric), unknown)
+        return spec_of(metric, self.benchmark, self.metrics)
 
     def named(self, benchmark: str, reading: str | None = None) -> Summary:
         """Return the summary under a benchmark's name, and a reading's where one is given."""

@@ -178,13 +178,13 @@ def decide_difference(
         return _cannot(difference.reason or "no interval", rule, enough=False)
     if refused := _refused(difference, rule, reliability):
         return refused
-    if spec.better == "neither" or not spec.family:
+    if spec.direction == "neither":
         return _cannot("nothing is claimed about this metric", rule)
     p = difference.p_claim
     margin = rule.margin or 0.0
     shown = p is not None and p <= ALPHA
     sign = 1 if difference.low > 0 else -1 if difference.high < 0 else 0
-    direction = (sign if spec.better == "higher" else -sign) if shown else 0
+    direction = (sign if spec.direction == "higher" else -sign) if shown else 0
     beyond = difference.low > margin or difference.high < -margin
     figures = f"difference {_figures(difference, spec, signed=True)}, {_p_words(difference)}"
     if direction and beyond:
@@ -221,13 +221,13 @@ def decide_level(
         return _cannot(estimate.reason or "no interval", rule, enough=False)
     if refused := _refused(estimate, rule, reliability):
         return refused
-    if spec.better == "neither" or not spec.family:
+    if spec.direction == "neither":
         return _cannot("nothing is claimed about this metric", rule)
     margin = rule.margin or 0.0
     sign = 1 if estimate.low > floor else -1 if estimate.high < floor else 0
-    direction = sign if spec.better == "higher" else -sign
+    direction = sign if spec.direction == "higher" else -sign
     beyond = estimate.low > floor + margin or estimate.high < floor - margin
-    figures = f"{_figures(estimate, spec)} against {spec.text(floor, 1)}"
+    figures = f"{_figures(estimate, spec)} against {spec.shown(floor)}"
     if direction and beyond:
         word: Word = "better" if direction > 0 else "worse"
         return Decision(word, f"{figures}, beyond the margin of {_margin(spec, rule)}", rule.margin, direction)
@@ -279,7 +279,7 @@ def _inside(estimate: Estimate, centre: float, rule: Rule) -> bool:
 
 def _figures(estimate: Estimate, spec: MetricSpec, *, signed: bool = False) -> str:
     numbers = (estimate.value or 0.0, estimate.low or 0.0, estimate.high or 0.0)
-    value, low, high = (f"{'+' if signed and x >= 0 else ''}{spec.text(x, 1)}" for x in numbers)
+    value, low, high = (spec.shown(x, signed=signed) for x in numbers)
     return f"{value} [{low}, {high}]"
 
 

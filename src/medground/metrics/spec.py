@@ -1,111 +1,138 @@
-"""What a metric is: its title, unit, direction, floor and family. Nothing of this is read out of its name.
+"""What a metric is: title, unit, direction, family, floor and ceiling, and whether its threshold was searched.
 
-A benchmark registers its metrics once; summaries carry the specifications of what they hold, so that a report made
-elsewhere needs no benchmark.
+Nothing is read off a metric's name. A benchmark registers its metrics once; summaries carry the specifications of what
+they hold, so that a report made elsewhere needs no benchmark::
+
+    register(MetricSpec("pointing", "Pointing game", family="rate", floor="class prior", floor_metric="pointing_prior"),
+             benchmark="xbench")
+    spec_of("pointing", benchmark="xbench").title
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, get_args
 
-from medground.errors import MetricError
+from medground.errors import MetricError, did_you_mean
 
-Unit = Literal["percent", "plain"]
+Unit = Literal["percent", "points", "count", "none"]
 Direction = Literal["higher", "lower", "neither"]
+Family = Literal["rate", "overlap", "mass", "agreement", "loss", "score"]
 Statistic = Literal["mean", "ratio", "ranking", "f1", "agreement", "other"]
+Floor = Literal[
+    "prevalence",
+    "all positive",
+    "all negative",
+    "all foreground",
+    "class prior",
+    "chance",
+    "constant answer",
+    "blind twin",
+    "base rate",
+    "zero",
+]
+Ceiling = Literal["one", "truth as map", "true cause", "agreement of people"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class MetricSpec:
-    """A metric as tables, figures and verdicts must know it.
+    """One metric of one benchmark.
 
     Attributes:
-        name: as cells carry it, unique in a benchmark: ``dice@best``.
-        title: as the head of a column: ``Dice at searched threshold``.
-        unit: ``percent``: a share, printed times 100; ``plain``: printed as it is.
-        better: which way is good; ``neither`` for what only describes.
-        family: whose margin and minimum decide over claims (see :mod:`medground.metrics.decide`); empty: none is made.
-            ``rate`` (AUC, average precision, F1, accuracy, faithfulness, pointing), ``overlap`` (Dice, IoU), ``mass``
-            (of an explanation), ``agreement`` (kappa), ``loss`` (Brier, log loss), ``score`` (a scale of its own).
+        name: as cells hold it.
+        title: as people read it.
+        unit: ``percent``: a share, printed times 100; ``points``: a difference of shares, printed times 100; ``count``;
+            ``none``: as it is.
+        direction: which way is better; ``neither`` for what only describes.
+        family: decides margin and minimum, see `decide`: ``rate`` (AUC, average precision, F1, accuracy, faithfulness,
+            pointing), ``overlap`` (Dice, IoU), ``mass`` (of an explanation), ``agreement`` (kappa), ``loss`` (Brier,
+            log loss, calibration error), ``score`` (a scale of its own, without a margin).
         statistic: how it comes from items, which decides how two models are compared.
         bounds: smallest and largest possible value; None: unbounded.
-        floor: what can be had without looking, in words: ``chance``, ``class prior``; empty where it has none.
+        floor: what knows nothing; None where nothing of the kind exists.
         floor_metric: the metric that holds the floor of the same cases, where it must be computed.
         floor_value: the floor itself, where it is a constant (.5 for an AUC).
-        ceiling: the best that can be had, in words, where it is below the metric's own; empty otherwise.
-        ceiling_metric: the metric that holds the ceiling of the same cases.
-        searched: whether something of it was picked on the very items that it is computed on, which is optimistic.
+        ceiling: the best that can be reached.
+        ceiling_metric: the metric that holds it.
+        ceiling_value: or the constant.
+        searched: whether its threshold was chosen on the cases that it is scored on, which flatters.
         partner: the metric without that optimism (cross-fitted by patient), printed beside a searched one.
-        topic: which table it stands in: ``recognition``, ``grounding``, ``explanation``.
-        low: left end of the range to draw, in the metric's own unit.
-        high: right end.
-        digits: decimals when printed in full.
+        digits: after the point, as printed.
         note: one sentence on what must be known to read it.
 
     Example:
-        >>> spec = MetricSpec(name="auc", title="AUC", floor="chance")
-        >>> spec.text(0.81234), spec.text(0.81234, 1)
-        ('81.23', '81.2')
+        >>> MetricSpec("auc", "AUC", floor="chance", floor_value=0.5, statistic="ranking").shown(0.8754)
+        '87.5'
     """
-
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
 
     name: str
     title: str
     unit: Unit = "percent"
-    better: Direction = "higher"
-    family: str = ""
+    direction: Direction = "higher"
+    family: Family = "rate"
     statistic: Statistic = "mean"
     bounds: tuple[float, float] | None = (0.0, 1.0)
-    floor: str = ""
-    floor_metric: str = ""
+    floor: Floor | None = None
+    floor_metric: str | None = None
     floor_value: float | None = None
-    ceiling: str = ""
-    ceiling_metric: str = ""
+    ceiling: Ceiling | None = None
+    ceiling_metric: str | None = None
+    ceiling_value: float | None = None
     searched: bool = False
-    partner: str = ""
-    topic: str = ""
-    low: float = 0.0
-    high: float = 1.0
-    digits: int = 2
+    partner: str | None = None
+    digits: int = 1
     note: str = ""
+
+    def __post_init__(self) -> None:
+        for name, given, allowed in (
+            ("unit", self.unit, Unit),
+            ("direction", self.direction, Direction),
+            ("family", self.family, Family),
+            ("statistic", self.statistic, Statistic),
+            ("floor", self.floor, Floor),
+            ("ceiling", self.ceiling, Ceiling),
+        ):
+            options = get_args(allowed)
+            if given not in options and not (given is None and name in {"floor", "ceiling"}):
+                raise MetricError(
+                    f"unknown {name} of a metric",
+                    where=self.name,
+                    expected=", ".join(options),
+                    got=given,
+                    fix=did_you_mean(str(given), options),
+                )
 
     @property
     def scale(self) -> float:
-        """What a value is multiplied by before it is printed."""
-        return 100.0 if self.unit == "percent" else 1.0
+        """What a value is multiplied by when it is printed."""
+        return 100.0 if self.unit in {"percent", "points"} else 1.0
 
-    @property
-    def heading(self) -> str:
-        """The title; one that was searched on its own items says so."""
-        return f"{self.title} (optimistic)" if self.searched else self.title
-
-    def prefers(self, first: float, second: float) -> bool | None:
-        """Whether the first value is better than the second; None where they are equal or neither way is good."""
-        if self.better == "neither" or first == second:
-            return None
-        return (first > second) == (self.better == "higher")
-
-    def text(self, value: float, digits: int | None = None) -> str:
-        """Return a value as it is printed, without its unit.
-
-        Args:
-            value: in the metric's own unit.
-            digits: decimals; the metric's own by default. What is no percentage keeps its own in any case.
-        """
-        places = self.digits if digits is None or self.unit == "plain" else digits
-        return f"{self.scale * value:.{places}f}"
-
-    def interval(self, low: float | None, high: float | None, digits: int | None = None) -> str:
-        """Return ``[58.1, 65.0]``, or nothing where there is no interval."""
-        if low is None or high is None:
+    def shown(self, value: float | None, *, signed: bool = False) -> str:
+        """Return a value as people read it, without its unit; an empty text for None."""
+        if value is None:
             return ""
-        return f"[{self.text(low, digits)}, {self.text(high, digits)}]"
+        text = f"{value * self.scale:{'+' if signed else ''}.{self.digits}f}"
+        return text.removeprefix("-") if not float(text) and not signed else text
 
-    def with_interval(self, value: float, low: float | None, high: float | None, digits: int | None = None) -> str:
-        """Return ``61.6 [58.1, 65.0]``."""
-        return f"{self.text(value, digits)} {self.interval(low, high, digits)}".strip()
+    def better(self, first: float, second: float) -> bool | None:
+        """Whether the first value is better than the second; None where neither direction is, or both are equal."""
+        if self.direction == "neither" or first == second:
+            return None
+        return (first > second) == (self.direction == "higher")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the specification as JSON takes it."""
+        return asdict(self)
+
+
+def from_json(data: Mapping[str, Any]) -> MetricSpec:
+    """Read a specification back; keys of a later version are ignored."""
+    known = {f.name for f in fields(MetricSpec)}
+    kept = {key: value for key, value in data.items() if key in known}
+    if isinstance(kept.get("bounds"), list):
+        kept["bounds"] = tuple(kept["bounds"])
+    return MetricSpec(**kept)
 
 
 _REGISTERED: dict[tuple[str, str], MetricSpec] = {}
@@ -123,12 +150,27 @@ def register(*specs: MetricSpec, benchmark: str = "") -> None:
             raise MetricError("two metrics have one name", where=f"{benchmark or 'any benchmark'}: {spec.name}")
 
 
+def spec_of(name: str, benchmark: str = "", given: Iterable[MetricSpec] = ()) -> MetricSpec:
+    """Return the specification of a metric.
+
+    Args:
+        name: as cells hold it.
+        benchmark: whose metric it is.
+        given: specifications that go first, such as those that a summary carries.
+
+    Returns:
+        What was given, else registered for the benchmark, else for all. An unknown metric has its name as title, no
+        unit, no direction and no margin, so that nothing is claimed about it.
+    """
+    for spec in given:
+        if spec.name == name:
+            return spec
+    found = _REGISTERED.get((benchmark, name)) or _REGISTERED.get(("", name))
+    return found or MetricSpec(
+        name, name, "none", "neither", "score", statistic="other", bounds=None, digits=3, note="not registered"
+    )
+
+
 def registered(benchmark: str) -> tuple[MetricSpec, ...]:
     """Return the metrics of a benchmark and those of all, in the order in which they were added."""
     return tuple(spec for (owner, _), spec in _REGISTERED.items() if owner in {"", benchmark})
-
-
-def spec_of(name: str, benchmark: str = "") -> MetricSpec:
-    """Return what a registered metric is; a plain number of which nothing may be claimed where nobody says."""
-    found = _REGISTERED.get((benchmark, name)) or _REGISTERED.get(("", name))
-    return found or MetricSpec(name=name, title=name, unit="plain", better="neither", digits=4)
