@@ -15,6 +15,45 @@ from numpy.typing import NDArray
 
 from medground.imaging.geometry import Geometry
 from medground.imaging.reading import Radiograph
+from medground.models.capabilities import (
+    Capability,
+    capabilities_of,
+    require,
+)
+from medground.models.messages import (
+    GenerationOptions,
+    Message,
+    Outcome,
+    Reply,
+    ToolCall,
+    ToolSpec,
+    conversation_hash,
+    picture_hash,
+)
+
+__all__ = [
+    "Capability",
+    "CaptionMatcher",
+    "ChatModel",
+    "Chooser",
+    "Fitted",
+    "GenerationOptions",
+    "Grounder",
+    "MatchScores",
+    "Message",
+    "Model",
+    "ModelInfo",
+    "Outcome",
+    "Prediction",
+    "QuestionAnswerer",
+    "Reply",
+    "ToolCall",
+    "ToolSpec",
+    "capabilities_of",
+    "conversation_hash",
+    "picture_hash",
+    "require",
+]
 
 
 @dataclass(frozen=True)
@@ -118,24 +157,6 @@ class CaptionMatcher(Protocol):
         """See :class:`Model`."""
 
 
-@dataclass(frozen=True)
-class Message:
-    """One turn: ``role`` is ``system``, ``user`` or ``assistant``; images come before the text."""
-
-    role: Literal["system", "user", "assistant"]
-    text: str
-    images: tuple[Radiograph, ...] = ()
-
-
-@dataclass(frozen=True)
-class Reply:
-    """What a chat model answered. ``text`` is untrusted: it is shown escaped and never followed."""
-
-    text: str
-    finish: str = "stop"
-    usage: Mapping[str, int] = field(default_factory=dict)
-
-
 @runtime_checkable
 class ChatModel(Protocol):
     """Answers in words."""
@@ -143,13 +164,26 @@ class ChatModel(Protocol):
     name: ClassVar[str]
     info: ClassVar[ModelInfo]
 
-    def reply(self, conversations: Sequence[Sequence[Message]]) -> Sequence[Reply]:
-        """Return one reply a conversation."""
+    def reply(
+        self, conversations: Sequence[Sequence[Message]], options: GenerationOptions | None = None
+    ) -> Sequence[Reply]:
+        """Return one reply a conversation; without options the model's defaults, greedy."""
+
+    def fingerprint(self) -> str:
+        """See :class:`Model`."""
+
+
+@runtime_checkable
+class Chooser(Protocol):
+    """Says how likely given words are as its next ones."""
+
+    name: ClassVar[str]
+    info: ClassVar[ModelInfo]
 
     def choose(
         self, conversations: Sequence[Sequence[Message]], choices: Sequence[Sequence[str]]
-    ) -> NDArray[np.floating[Any]]:
-        """Return the log-probability of every choice as the next words, ``(N, K)``."""
+    ) -> Sequence[NDArray[np.floating[Any]]]:
+        """Return natural log-probabilities: one array ``(K,)`` a conversation, the sum over each choice's tokens."""
 
     def fingerprint(self) -> str:
         """See :class:`Model`."""

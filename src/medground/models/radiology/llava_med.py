@@ -23,7 +23,7 @@ from torch import Tensor
 
 from medground.errors import ModelError
 from medground.imaging.reading import Radiograph
-from medground.models.base import Message, ModelInfo, Reply
+from medground.models.base import GenerationOptions, Message, ModelInfo, Reply
 from medground.models.checkpoints import Layout, load_weights, read_weights
 from medground.models.common.adapter import Adapter
 from medground.models.common.inputs import CLIP_MEAN, CLIP_STD, Preprocess
@@ -190,6 +190,7 @@ class LlavaMed(Adapter):
     """
 
     name: ClassVar[str] = "llava_med"
+    capabilities: ClassVar[frozenset[str]] = frozenset({"ground", "reply", "choose", "pictures", "several_pictures"})
     info: ClassVar[ModelInfo] = ModelInfo(
         title="LLaVA-Med 1.5",
         licence="Microsoft Research licence: not for commercial and not for clinical use",
@@ -255,39 +256,46 @@ class LlavaMed(Adapter):
 
     def choose(
         self, conversations: Sequence[Sequence[Message]], choices: Sequence[Sequence[str]]
-    ) -> NDArray[np.floating[Any]]:
-        """Return the log-likelihood of every choice as the next words, ``(N, K)``: the sum over its tokens."""
+    ) -> list[NDArray[np.floating[Any]]]:
+        """Return the log-likelihood of every choice as the next words: one array ``(K,)`` a conversation."""
         rows = []
         for conversation, own in zip(conversations, choices, strict=True):
             with self.runtime.inference():
                 prompt = self._prompt(conversation)
                 scored = score_options(self.network, prompt, [self._plain_ids(choice) for choice in own])
             rows.append(scored.total.double().cpu().numpy())
-        return np.stack(rows)
+        return rows
 
-    def reply(self, conversations: Sequence[Sequence[Message]]) -> list[Reply]:
-        """Return one reply a conversation, always taking the likeliest token."""
+    def reply(
+        self, conversations: Sequence[Sequence[Message]], options: GenerationOptions | None = None
+    ) -> list[Reply]:
+        """Return one reply a conversation, always taking the likeliest token.
+
+        Raises:
+            ModelError: the options ask for sampling, a schema, tools or log-probabilities, which it does not have.
+        """
+        most = self.max_new_tokens if options is None else _plain_options(options)
         replies = []
         for conversation in conversations:
             with self.runtime.inference():
-                replies.append(self._reply(self._prompt(conversation)))
+                replies.append(self._reply(self._prompt(conversation), most))
         return replies
 
-    def _reply(self, prompt: Tensor) -> Reply:
+    def _reply(self, prompt: Tensor, most: int) -> Reply:
         network: Any = self.network
         inner = self._tokenizer.inner
         made = network.generate(
             inputs_embeds=prompt[None],
             attention_mask=torch.ones(1, len(prompt), dtype=torch.long, device=prompt.device),
-            max_new_tokens=self.max_new_tokens,
+            max_new_tokens=most,
             do_sample=False,
             eos_token_id=inner.eos_token_id,
             pad_token_id=inner.eos_token_id,
         )
         ids = [token for token in made[0].tolist() if token != inner.eos_token_id]
-        finish = "length" if len(ids) == self.max_new_tokens else "stop"
+        finish = "length" if len(ids) == most else "stop"
         usage = {"prompt_tokens": len(prompt), "completion_tokens": len(ids)}
-        return Reply(inner.decode(ids, skip_special_tokens=True).strip(), finish, usage)
+        return Reply(inner.decode(ids, skip_special_tokens=True).strip(), finish=finish, usage=usage)
 
     def _features(self, pixels: Tensor) -> Tensor:
         network: Any = self.network
@@ -335,6 +343,17 @@ class LlavaMed(Adapter):
         if not ids:
             raise ModelError("a choice has no tokens", got=repr(text))
         return ids
+
+
+def _plain_options(options: GenerationOptions) -> int:
+    """Return the most new tokens of options that ask for nothing but greedy text."""
+    if options.temperature or options.schema or options.tools or options.log_probabilities or options.stop:
+        raise ModelError(
+            "llava_med replies with the likeliest tokens alone",
+            expected="temperature 0, no schema, no tools, no stop texts, no log-probabilities",
+            fix="use hf_chat on a Hugging Face conversion of the model",
+        )
+    return options.max_new_tokens
 
 
 @contextmanager
