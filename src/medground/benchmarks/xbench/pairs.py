@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -87,8 +88,24 @@ class Pairs:
 
     def at_searched(self, name: str) -> Floats:
         """Return a curve's value at each pair's searched threshold, ``(P,)``."""
-        values = np.take_along_axis(self.curves[name], np.maximum(self.searched, 0)[:, None], axis=1)[:, 0]
-        return np.where(self.searched >= 0, values, np.nan)
+        return self._at(name, self.searched)
+
+    @cached_property
+    def crossfitted(self) -> NDArray[np.intp] | None:
+        """``(P,)``: the same from the other half of the patients; None where the protocol allows no such search."""
+        protocol = self.protocol.crossfitted
+        if protocol is None:
+            return None
+        curve = self.curves[self.protocol.search_by]
+        return search_thresholds(curve, self.finding, self.patient, protocol, self.seed)
+
+    def at_crossfitted(self, name: str) -> Floats | None:
+        """Return a curve's value at each pair's cross-fitted threshold, ``(P,)``; free of the search's optimism."""
+        return None if self.crossfitted is None else self._at(name, self.crossfitted)
+
+    def _at(self, name: str, index: NDArray[np.intp]) -> Floats:
+        values = np.take_along_axis(self.curves[name], np.maximum(index, 0)[:, None], axis=1)[:, 0]
+        return np.where(index >= 0, values, np.nan)
 
     @cached_property
     def floor(self) -> tuple[Floats, Floats]:
@@ -147,12 +164,25 @@ def search_thresholds(
     chosen = np.full(len(curve), -1, dtype=np.intp)
     for s, f in {*zip(scope.tolist(), fold.tolist(), strict=True)}:
         source = (scope == s) & ((fold != f) | (protocol.split == "test"))
-        values = allowed[source]
-        defined = np.isfinite(values)
-        if defined.any():
-            with np.errstate(invalid="ignore"):
-                means = np.where(defined, values, 0).sum(axis=0) / defined.sum(axis=0)
-            best = best_threshold(means)
-            if best is not None:
-                chosen[(scope == s) & (fold == f)] = protocol.searched[best]
+        by = finding[source] if protocol.searched_mean == "macro" else np.zeros(int(source.sum()), dtype=np.intp)
+        best = best_threshold(mean_over_groups(allowed[source], by))
+        if best is not None:
+            chosen[(scope == s) & (fold == f)] = protocol.searched[best]
     return chosen
+
+
+def mean_over_groups(curves: Floats, group: NDArray[Any]) -> Floats:
+    """Average curves ``(P, T)`` within each group, then over groups: ``(T,)``, NaN where nothing is defined."""
+    kinds = np.unique(group)
+    means = np.full((kinds.size, curves.shape[1]), np.nan)
+    for k, kind in enumerate(kinds):
+        means[k] = column_means(curves[group == kind])
+    return column_means(means)
+
+
+def column_means(values: Floats) -> Floats:
+    """Average each column over its defined values, ``(T,)``; NaN where there are none."""
+    defined = ~np.isnan(values)
+    total, n = np.where(defined, values, 0).sum(axis=0), defined.sum(axis=0)
+    means: Floats = np.divide(total, n, out=np.full(values.shape[1], np.nan), where=n > 0)
+    return means

@@ -45,6 +45,10 @@ class Protocol(BaseModel):
         description="thresholds that the search may pick, each one of the grid; by default the whole grid",
     )
     search_by: Literal["dice", "iou"] = Field("dice", description="the mean that the search maximises")
+    search_mean: Literal["printed", "macro", "pairs"] = Field(
+        "printed",
+        description="which mean the search maximises: the printed one (`averaging`), over classes, or over pairs",
+    )
     scope: Scope = Field("dataset", description="one searched threshold an image, a class or a dataset")
     split: Split = Field(
         "test", description="search on the evaluated cases (optimistic), or on the other half of the patients"
@@ -108,6 +112,18 @@ class Protocol(BaseModel):
         return int(np.flatnonzero(self.thresholds == tau)[0])
 
     @property
+    def searched_mean(self) -> Literal["macro", "pairs"]:
+        """The mean that the search maximises, so that no fixed threshold has a larger printed figure."""
+        return self.averaging if self.search_mean == "printed" else self.search_mean
+
+    @cached_property
+    def crossfitted(self) -> Protocol | None:
+        """The same protocol with its threshold from the other half of the patients; None where none can come."""
+        if self.scope == "image":
+            return None
+        return self if self.split == "crossfit" else self.model_copy(update={"split": "crossfit"})
+
+    @property
     def optimistic(self) -> bool:
         """Whether the searched threshold was picked on the very cases that it is scored on."""
         return self.split == "test"
@@ -118,11 +134,12 @@ class Protocol(BaseModel):
         looked = "on the evaluated cases (optimistic)" if self.optimistic else "on the other half of the patients"
         norm = {"minmax": "min-max per map", "max": "divided by the maximum", "none": "not normalised"}[self.normalise]
         measure = {"dice": "Dice", "iou": "IoU"}[self.search_by]
+        over = {"macro": "over classes", "pairs": "over pairs"}[self.searched_mean]
         widened = f", region widened by {self.margin} px" if self.margin else ""
         return (
             f"{self.name}: maps {self.resample.replace('_', ' with aligned ')} to {where}, {norm}, value "
             f"{self.comparison} threshold; fixed at {', '.join(map(str, self.fixed))}, "
-            f"one searched per {self.scope} by mean {measure} {looked}; pointing: {self.ties} "
+            f"one searched per {self.scope} by mean {measure} {over} {looked}; pointing: {self.ties} "
             f"maximum{widened}; box rule {self.box_rule}"
         )
 
