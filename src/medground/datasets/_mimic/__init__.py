@@ -1,0 +1,1 @@
+"""Tables of MIMIC-CXR and the boxes of MS-CXR."""
