@@ -1,0 +1,1 @@
+"""Where a caption names a concept: dictionary, abbreviations, negation, brackets; spans of other finders."""

@@ -1,0 +1,1 @@
+"""One term for another of its type: which mentions, which replacements, and how the sentence stays whole."""

@@ -1,0 +1,214 @@
+"""Which mentions may be changed, and which replacements are refused; each refusal has a reason.
+
+The rules keep the true caption true, make the changed one false, and leave no mark in the text that tells
+which is which.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+from medground.benchmarks.medical_checklist.mentions import abbreviations
+from medground.benchmarks.medical_checklist.mentions.base import Mention
+from medground.benchmarks.medical_checklist.mentions.boundaries import fold, is_part_of_compound
+from medground.benchmarks.medical_checklist.mentions.brackets import is_in_brackets
+from medground.benchmarks.medical_checklist.mentions.negation import is_negated
+from medground.benchmarks.medical_checklist.semantic_types import in_benchmark
+from medground.benchmarks.medical_checklist.substitution import article, case
+from medground.benchmarks.medical_checklist.substitution.number import is_plural
+from medground.benchmarks.medical_checklist.terminologies.base import Terminology
+from medground.benchmarks.medical_checklist.words import word_set
+
+REASONS = {
+    "bracket": "the mention stands in brackets",
+    "negated": "the caption denies the term or leaves it open",
+    "open_question": "a question mark follows the term",
+    "inside_compound": "a hyphen ties the span to another word",
+    "not_whole_mention": "a longer mention holds the span",
+    "not_a_mention": "the span names no concept",
+    "stop_word": "the word is used as a verb or an adverb",
+    "coreferent": "an abbreviation of the term is defined in the caption",
+    "redundant": "the caption names the concept, or one above or below it, again",
+    "other_type": "the concepts share no type",
+    "same_concept": "the two terms may mean the same",
+    "parent_child": "one term lies above the other",
+    "containment": "one term contains the other",
+    "already_in_caption": "the caption names the replacement already",
+    "number": "one is singular, the other plural",
+    "canonical_tell": "the replacement is a name that no caption uses",
+    "shape": "the replacement was not seen in such a place of a sentence",
+}
+
+_TELL = re.compile(
+    r"[(),\[\]]|\bNOS\b|\bentire\b|\bstructures?\b|\bunspecified\b|\b(?:device|disorder|finding)\)", re.IGNORECASE
+)
+# A word that is also a verb, an adverb or part of another name: words before and after it that make it one.
+_USES = (
+    ("left", "was were has have had patient patients he she they we it who", "the this that these those its his her"
+     " their our a an in behind untreated to alone him"),
+    ("right", "", "after before behind next away above below through at"),
+    ("lead", "was can may could will would which they to", "to into"),
+    ("leads", "which that it this", "to into"),
+    ("cold", "", "light water sweat and knife"),
+    ("fall", "may can could will to", "off down"),
+    ("back", "", "to into pressure"),
+    ("stent", "to", ""),
+    ("burn", "to", ""),
+    ("burns", "it he she", ""),
+    ("drain", "to", "into"),
+    ("drains", "which that it vein", "into to"),
+    ("flow", "to", "void voids"),
+    ("filter", "to", ""),
+    ("growth", "", "plate plates factor hormone restriction retardation"),
+    ("head", "femoral humeral radial metatarsal metacarpal of pancreatic fibular", "of"),
+    ("neck", "femoral bladder aneurysm pancreatic gallbladder", "of"),
+    ("body", "vertebral foreign gastric pancreatic of whole loose", "of"),
+)  # fmt: skip
+_VERB = {word: (word_set(before), word_set(after)) for word, before, after in _USES}
+
+
+def refuse_span(caption: str, start: int, end: int, mentions: Sequence[Mention]) -> str | None:
+    """Return why a span is no mention that could be changed, or None.
+
+    Args:
+        caption: the whole caption.
+        start: first code point.
+        end: one past the last.
+        mentions: all mentions of the caption.
+    """
+    if any(m.start == start and m.end == end for m in mentions):
+        return None
+    if any(m.start <= start and end <= m.end for m in mentions):
+        return "not_whole_mention"
+    return "inside_compound" if is_part_of_compound(caption, start, end) else "not_a_mention"
+
+
+def refuse_mention(caption: str, mention: Mention, mentions: Sequence[Mention], terminology: Terminology) -> str | None:
+    """Return why no item can be made from a mention, whatever the replacement, or None."""
+    if is_in_brackets(caption, mention.start, mention.end):
+        return "bracket"
+    if is_negated(caption, mention.start, mention.end):
+        return "negated"
+    if caption[mention.end : mention.end + 1] == "?":
+        return "open_question"
+    if is_verb(caption, mention):
+        return "stop_word"
+    if _is_abbreviated(caption, mention):
+        return "coreferent"
+    others = [m for m in mentions if m is not mention]
+    return "redundant" if _says_again(mention.concept_ids, others, terminology) else None
+
+
+def refuse_replacement(
+    caption: str,
+    mention: Mention,
+    mentions: Sequence[Mention],
+    form: str,
+    concept_ids: Iterable[str],
+    tuis: Iterable[str],
+    terminology: Terminology,
+) -> str | None:
+    """Return why a form may not take a mention's place, or None.
+
+    Args:
+        caption: the whole caption.
+        mention: the term to be changed.
+        mentions: all mentions of the caption.
+        form: the replacement as its terminology spells it.
+        concept_ids: all concepts that the form names.
+        tuis: all types of those concepts.
+        terminology: relations between concepts.
+    """
+    ids = frozenset(concept_ids)
+    return _unlike(mention, form, ids, tuis, terminology) or _said_already(
+        caption, mention, mentions, form, ids, terminology
+    )
+
+
+def _unlike(
+    mention: Mention, form: str, ids: frozenset[str], tuis: Iterable[str], terminology: Terminology
+) -> str | None:
+    """Return what keeps two terms from being exchanged in any caption, or None."""
+    a, b = fold(mention.text), fold(form)
+    checks: tuple[tuple[str, Callable[[], bool]], ...] = (
+        ("canonical_tell", lambda: _TELL.search(form) is not None),
+        ("same_concept", lambda: not ids.isdisjoint(mention.concept_ids)),
+        ("other_type", lambda: set(in_benchmark(tuis)).isdisjoint(mention.tuis)),
+        ("number", lambda: is_plural(form) != is_plural(mention.text)),
+        ("containment", lambda: a in b or b in a or fold(mention.alias) in b or b in fold(mention.alias)),
+        ("parent_child", lambda: terminology.related(mention.concept_ids, ids)),
+    )
+    return next((reason for reason, holds in checks if holds()), None)
+
+
+def _said_already(
+    caption: str,
+    mention: Mention,
+    mentions: Sequence[Mention],
+    form: str,
+    ids: frozenset[str],
+    terminology: Terminology,
+) -> str | None:
+    """Return what in the rest of the caption speaks of the replacement, or None."""
+    others = [m for m in mentions if m is not mention]
+    if any(not ids.isdisjoint(m.concept_ids) for m in others) or _has_word(caption, form):
+        return "already_in_caption"
+    # "Aorta" in a caption that names the ascending aorta is true whatever the rest says.
+    return "redundant" if any(terminology.related(ids, m.concept_ids) for m in others) else None
+
+
+def substitute(caption: str, mention: Mention, form: str) -> str:
+    """Return the caption with a form in a mention's place: case, article and everything else kept whole.
+
+    Example:
+        >>> ct = Mention(2, 4, "CT", "CT", ("X1",), ("T060",))
+        >>> substitute("A CT of the neck.", ct, "MRI")
+        'An MRI of the neck.'
+    """
+    fitted = case.fitted(caption, mention.start, mention.end, mention.alias, form)
+    return article.repaired(caption[: mention.start], fitted) + fitted + caption[mention.end :]
+
+
+def choose_form(forms: Sequence[str], mention: Mention) -> str | None:
+    """Return the first form that has the number of a mention, or None."""
+    return next((f for f in forms if is_plural(f) == is_plural(mention.text)), None)
+
+
+def is_verb(caption: str, mention: Mention) -> bool:
+    """Whether a word that is also a verb, an adverb or part of another name is used as such: "the patient left"."""
+    neighbours = _VERB.get(fold(mention.text))
+    if neighbours is None:
+        return False
+    last = re.search(r"([\w'\u2019]+)\s+$", caption[max(0, mention.start - 40) : mention.start])
+    following = re.match(r"\s+([\w'\u2019]+)", caption[mention.end : mention.end + 40])
+    return bool((last and last[1].lower() in neighbours[0]) or (following and following[1].lower() in neighbours[1]))
+
+
+def _is_abbreviated(caption: str, mention: Mention) -> bool:
+    """Whether a bracket beside the mention abbreviates it (or spells it out), so that both name one thing."""
+    if "(" not in caption:
+        return False
+    for pair in abbreviations.find(caption):
+        long_end, short_end = pair.long_start + len(pair.long), pair.short_start + len(pair.short)
+        inside_long = pair.long_start < mention.end and mention.start < long_end
+        if inside_long or (pair.short_start < mention.end and mention.start < short_end):
+            return True
+    return False
+
+
+def _says_again(ids: Iterable[str], others: Sequence[Mention], terminology: Terminology) -> bool:
+    own = frozenset(ids)
+    return any(own & set(m.concept_ids) or terminology.by_kind.related(own, m.concept_ids) for m in others)
+
+
+def _has_word(caption: str, form: str) -> bool:
+    """Whether a form stands in a caption as whole words, mention or not."""
+    low, needle = fold(caption), fold(form)
+    at = low.find(needle)
+    while at >= 0:
+        end = at + len(needle)
+        if not (at and low[at - 1].isalnum()) and not (end < len(low) and low[end].isalnum()):
+            return True
+        at = low.find(needle, at + 1)
+    return False

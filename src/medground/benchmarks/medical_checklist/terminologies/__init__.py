@@ -1,0 +1,1 @@
+"""Terminologies: one reader a file, one interface."""
