@@ -1,0 +1,1 @@
+"""From what a model said to the probability of the true caption."""
