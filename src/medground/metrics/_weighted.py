@@ -67,11 +67,10 @@ def ranked(
                 new_fp[r] = 0.0
     found = np.full((3, b), np.nan)
     for r in range(b):
-        if tp[r] > 0.0:
+        if tp[r] > 0.0 and fp[r] > 0.0:
+            found[0, r] = twice[r] / (2.0 * tp[r] * fp[r])
             found[1, r] = ap[r] / tp[r]
             found[2, r] = trapezoid[r] / tp[r]
-            if fp[r] > 0.0:
-                found[0, r] = twice[r] / (2.0 * tp[r] * fp[r])
     return found
 
 

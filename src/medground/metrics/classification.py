@@ -148,15 +148,15 @@ def auc(labels: ArrayLike, scores: ArrayLike) -> Value:
 def average_precision(labels: ArrayLike, scores: ArrayLike) -> Value:
     """Average precision: precision at each distinct score, weighted by the recall gained there.
 
-    Undefined without positives.
+    A constant score gives the prevalence. Undefined without positives or without negatives.
 
     Example:
         >>> round(average_precision([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]).value, 4)
         0.8333
     """
     points = operating_points(labels, scores)
-    if not points.positives:
-        return Value(None, NO_POSITIVES if points.n else NO_ANNOTATION, n=points.n)
+    if reason := _one_sided(points.positives, points.negatives):
+        return Value(None, reason, n=points.n)
     gained = np.diff(points.tp, prepend=0)
     return Value(math.fsum(gained * points.precision) / points.positives, n=points.n)
 
@@ -164,15 +164,16 @@ def average_precision(labels: ArrayLike, scores: ArrayLike) -> Value:
 def auprc_trapezoid(labels: ArrayLike, scores: ArrayLike) -> Value:
     """Area under the precision-recall points by straight lines, from (recall 0, precision 1): CARZero's figure.
 
-    It flatters against `average_precision`, which draws no line between points. Undefined without positives.
+    It flatters against `average_precision`, which draws no line between points: a constant score gives half the way
+    from the prevalence to 1. Undefined without positives or without negatives.
 
     Example:
         >>> round(auprc_trapezoid([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]).value, 4)
         0.7917
     """
     points = operating_points(labels, scores)
-    if not points.positives:
-        return Value(None, NO_POSITIVES if points.n else NO_ANNOTATION, n=points.n)
+    if reason := _one_sided(points.positives, points.negatives):
+        return Value(None, reason, n=points.n)
     gained, precision = np.diff(points.tp, prepend=0), points.precision
     before = np.append(1.0, precision[:-1])
     return Value(math.fsum(gained * (precision + before) / 2) / points.positives, n=points.n)

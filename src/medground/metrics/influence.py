@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from medground.errors import MetricError
 from medground.metrics.bootstrap import Clusters
 from medground.metrics.classification import annotated, auc, average_precision
-from medground.metrics.values import NO_NEGATIVES, NO_POSITIVES, NOTHING_DEFINED, as_numbers, mean_defined
+from medground.metrics.values import NO_POSITIVES, NOTHING_DEFINED, as_numbers, mean_defined
 
 Floats = NDArray[np.float64]
 
@@ -161,9 +161,8 @@ def of_average_precision(labels: ArrayLike, scores: ArrayLike, by: Clusters) -> 
     """
     truth, score, known = _known(labels, scores, by)
     value = average_precision(truth, score)
-    reason = value.reason or (NO_NEGATIVES if truth.all() else None)
-    if value.value is None or reason:
-        return _undefined(by, reason, by.codes.size)
+    if value.value is None:
+        return _undefined(by, value.reason, by.codes.size)
     codes, m = by.codes[known], int(truth.sum())
     distinct, group = np.unique(-score, return_inverse=True)
     new = np.bincount(group, weights=truth, minlength=distinct.size)
