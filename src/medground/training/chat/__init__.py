@@ -1,0 +1,1 @@
+"""Trains the small chat model and its shortcut twin on phantoms."""
