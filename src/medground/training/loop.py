@@ -6,10 +6,8 @@ weights of one that was not.
 
 from __future__ import annotations
 
-import copy
 import json
 import math
-import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -74,22 +72,20 @@ class Learner(Protocol):
 
 
 class Average:
-    """A running average of the weights; early on it follows fast."""
+    """A running average of the weights that learn; early on it follows fast."""
 
     def __init__(self, network: nn.Module, keep: float) -> None:
-        self.network, self.keep, self.steps = network, keep, 0
-        self.copy = copy.deepcopy(network).eval()
+        self.keep, self.steps = keep, 0
+        self._learning = {name: p for name, p in network.named_parameters() if p.requires_grad}
+        self.weights = {name: p.detach().clone() for name, p in self._learning.items()}
 
     @torch.no_grad()
     def update(self) -> None:
         """Take in the present weights."""
         self.steps += 1
         keep = min(self.keep, (1 + self.steps) / (10 + self.steps))
-        for mine, theirs in zip(self.copy.state_dict().values(), self.network.state_dict().values(), strict=True):
-            if mine.is_floating_point():
-                mine.lerp_(theirs, 1 - keep)
-            else:
-                mine.copy_(theirs)
+        for name, present in self._learning.items():
+            self.weights[name].lerp_(present, 1 - keep)
 
 
 def optimiser(learner: Learner, schedule: Schedule) -> torch.optim.AdamW:
@@ -117,7 +113,9 @@ def run(
     every: int = 100,
     stop: int | None = None,
 ) -> nn.Module:
-    """Train, going on from the folder's checkpoint where there is one, and return the averaged network.
+    """Train, going on from the folder's checkpoint where there is one, and return the network with averaged weights.
+
+    Only what learns is averaged and kept in checkpoints: a frozen backbone of billions of weights is neither.
 
     Args:
         learner: what is trained.
@@ -158,7 +156,8 @@ def run(
             _save(folder, about, step + 1, learner.network, average, steps)
             _log(folder, {**line, "seconds": round(seconds, 1), "cpu_seconds": round(time.process_time(), 1)})
             say(", ".join(f"{name} {value}" for name, value in line.items()) + f", {left / 60:.1f} min left")
-    return average.copy
+    learner.network.load_state_dict(average.weights, strict=False)
+    return learner.network.eval()
 
 
 def _log(folder: Path, line: Mapping[str, Any]) -> None:
@@ -177,14 +176,14 @@ def _save(
     state = {
         "about": json.dumps(about, sort_keys=True),
         "step": step,
-        "network": network.state_dict(),
-        "average": average.copy.state_dict(),
+        "network": {name: p.detach() for name, p in network.named_parameters() if p.requires_grad},
+        "average": average.weights,
         "averaged": average.steps,
         "optimiser": steps.state_dict(),
     }
     part = folder / f"{CHECKPOINT}.part"
     torch.save(state, part)
-    os.replace(part, folder / CHECKPOINT)  # a kill leaves the old checkpoint or the new one
+    part.replace(folder / CHECKPOINT)  # a kill leaves the old checkpoint or the new one
 
 
 def _resume(
@@ -203,8 +202,9 @@ def _resume(
             got=str(state["about"])[:300],
             fix="name another folder, or remove this one",
         )
-    network.load_state_dict(state["network"])
-    average.copy.load_state_dict(state["average"])
+    network.load_state_dict(state["network"], strict=False)
+    for name, weights in average.weights.items():
+        weights.copy_(state["average"][name])
     average.steps = state["averaged"]
     steps.load_state_dict(state["optimiser"])
     return int(state["step"])

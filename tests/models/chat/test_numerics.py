@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from tests.models.chat.conftest import GOLDEN
 
 from medground.errors import ConfigError, RegionError
 from medground.models.chat.decoding import DECODINGS, decoding_of
@@ -23,7 +24,6 @@ from medground.models.common.highlight import (
     highlighted,
 )
 from medground.models.common.patches import patch_coverage
-from tests.models.chat.conftest import GOLDEN
 
 FACTS = json.loads((GOLDEN / "loba_numerics" / "expected.json").read_text())
 READINGS = {

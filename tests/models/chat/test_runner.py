@@ -97,9 +97,7 @@ def test_cached_contrast_equals_recomputation(tiny, tiny_facts, tiny_numbers, na
         more = torch.tensor([facts["tokens"]])
         with torch.no_grad():
             passes = [runner.all_logits(prompt, branch, more)[0] for branch in decoding.branches(prompt)]
-        scores = np.stack(
-            [decoding.combine([p[i : i + 1] for p in passes], i)[0].numpy() for i in range(8)]
-        )
+        scores = np.stack([decoding.combine([p[i : i + 1] for p in passes], i)[0].numpy() for i in range(8)])
         expected = tiny_numbers[f"{name}/greedy/{run}"]
         centred = [x - x.max(1, keepdims=True) for x in (scores, expected)]  # logits or log-probabilities
         np.testing.assert_allclose(*centred, atol=2e-4, err_msg=run)
@@ -128,7 +126,9 @@ def test_scores_of_continuations_are_those_of_generation(tiny, tiny_facts):
 def test_equal_pictures_are_encoded_once(tiny, tiny_facts):
     runner, prompt = Runner(tiny), prompt_of(tiny_facts, "a", "a", "b")
     seen = []
-    tiny.model.vision_tower.register_forward_pre_hook(lambda module, args, kw: seen.append(len(args[0])), with_kwargs=True)
+    tiny.model.vision_tower.register_forward_pre_hook(
+        lambda module, args, kw: seen.append(len(args[0])), with_kwargs=True
+    )
     runner.features(prompt.pixels)
     assert seen == [2]
     runner.features(prompt.pixels, Highlight(vision=torch.tensor([[0.0] * 16, [1.0] * 16, [0.0] * 16])))
@@ -139,7 +139,7 @@ def test_comparators_change_what_they_should(tiny, tiny_facts):
     runner, prompt = Runner(tiny), prompt_of(tiny_facts, "a")
     region = torch.zeros(1, 28, 28)
     region[:, 7:14] = 1
-    prompt = Prompt(prompt.ids, prompt.mask, prompt.pixels, 3, black=-2.0, marks=prompt.marks, region=region)
+    prompt = Prompt(prompt.ids, prompt.mask, prompt.pixels, 3, black=(-2.0,), marks=prompt.marks, region=region)
     whole, black = Crg().branches(prompt)
     assert (black.pixels[0, :, 7:14] == -2).all()
     assert (black.pixels[0, :, 14:] == whole.pixels[0, :, 14:]).all()

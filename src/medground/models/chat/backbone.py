@@ -45,16 +45,14 @@ class Backbone(Protocol):
         pad: id of the padding.
         ends: ids that end an answer.
         seg: id of ``<SEG>``, or None where the model has none.
-        black: value of a black pixel.
-        side: rows (and columns) of the grid of image tokens.
+        black: value of a black pixel, one a channel.
     """
 
     runner: Runner
     pad: int
     ends: tuple[int, ...]
     seg: int | None
-    black: float
-    side: int
+    black: tuple[float, ...]
 
     def encode(self, conversation: Sequence[Message], *, locate: bool) -> Encoded | Declined:
         """Return a conversation as ids; ``locate`` asks for the place before the answer."""
@@ -65,19 +63,11 @@ class Backbone(Protocol):
     def text(self, ids: Sequence[int]) -> str:
         """Return the text of ids."""
 
-    def mask_logits(self, hidden: Tensor, pixels: Tensor) -> Tensor:
-        """Return mask logits ``(M, h, w)`` in the frame of ``pixels`` from hidden states of ``<SEG>``.
-
-        Args:
-            hidden: ``(M, D)``.
-            pixels: ``(M, C, H, W)``.
-        """
+    def masks(self, hidden: Tensor, encoded: Sequence[Encoded]) -> list[NDArray[np.bool_]]:
+        """Return masks in the pictures' own pixels from hidden states of ``<SEG>``, ``(M, D)``."""
 
     def marks(self, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return the image tokens that a mask of the original picture highlights, row by row."""
-
-    def onto_picture(self, mask: NDArray[np.bool_], image: Radiograph) -> NDArray[np.bool_]:
-        """Return a mask of the network's frame in the picture's own pixels."""
 
     def onto_input(self, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return a mask of the original picture in the network's frame, ``(H, W)``."""

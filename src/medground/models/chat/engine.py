@@ -1,4 +1,4 @@
-"""Answers conversations with a LLaVA-type model: localise where it is asked for, then decode in any of the known ways."""
+"""Answers conversations with a LLaVA-type model: localise where that is asked for, then decode in one of the ways."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from medground.imaging.reading import Radiograph
 from medground.models.base import GenerationOptions, Message, Reply, conversation_hash
 from medground.models.chat.backbone import Backbone, Declined, Encoded
 from medground.models.chat.decoding.base import Decoding, Plain, Prompt
@@ -82,16 +81,22 @@ class Engine:
         return replies
 
     def _reply(
-        self, conversations: Sequence[Sequence[Message]], options: GenerationOptions, regions: Sequence[Mask | None] | None
+        self,
+        conversations: Sequence[Sequence[Message]],
+        options: GenerationOptions,
+        regions: Sequence[Mask | None] | None,
     ) -> list[Reply]:
         encoded = [self.backbone.encode(conversation, locate=self.grounded) for conversation in conversations]
         replies = [Reply("", "refusal", e.reason) if isinstance(e, Declined) else Reply("") for e in encoded]
         open_ = [row for row, e in enumerate(encoded) if isinstance(e, Encoded)]
         asked = [e for e in encoded if isinstance(e, Encoded)]
-        places = self._places([conversations[row] for row in open_], asked, [(regions or {})[r] for r in open_] if regions else None)
+        given = None if regions is None else [regions[row] for row in open_]
+        places = self._places([conversations[row] for row in open_], asked, given)
         seeds = [_seed(conversations[row], options, self.seed) for row in open_]
         for rows, decoding in self._groups(places):
-            texts = self._generate([asked[r] for r in rows], [places[r] for r in rows], decoding, options, [seeds[r] for r in rows])
+            texts = self._generate(
+                [asked[r] for r in rows], [places[r] for r in rows], decoding, options, [seeds[r] for r in rows]
+            )
             for row, made in zip(rows, texts, strict=True):
                 replies[open_[row]] = self._told(asked[row], places[row], made, options)
         return replies
@@ -106,7 +111,10 @@ class Engine:
         return [(rows, decoding) for rows, decoding in groups if rows]
 
     def _places(
-        self, conversations: Sequence[Sequence[Message]], asked: Sequence[Encoded], regions: Sequence[Mask | None] | None
+        self,
+        conversations: Sequence[Sequence[Message]],
+        asked: Sequence[Encoded],
+        regions: Sequence[Mask | None] | None,
     ) -> list[Place]:
         """Return the place of every conversation: located where it is needed, or as given."""
         if not asked or not (self.grounded or self.decoding.needs_region):
@@ -114,6 +122,8 @@ class Engine:
         if regions is not None and not self.grounded:
             return [Place(region) for region in regions]
         located = self.locate(conversations, asked)
+        if not self.grounded:  # the place served to highlight it; the answer begins with the answer
+            located = [Place(place.mask) for place in located]
         if regions is None:
             return located
         return [Place(region, place.said) for region, place in zip(regions, located, strict=True)]
@@ -135,9 +145,7 @@ class Engine:
             tried = [self.backbone.encode(conversation, locate=True) for conversation in conversations]
             encoded = [e for e in tried if isinstance(e, Encoded)]
         prompt = self._prompt(encoded)
-        made = generate(
-            self.backbone.runner, prompt, Plain(), limit=LONGEST_PLACE, ends=(seg, *self.backbone.ends)
-        )
+        made = generate(self.backbone.runner, prompt, Plain(), limit=LONGEST_PLACE, ends=(seg, *self.backbone.ends))
         places = [Place(None) for _ in encoded]
         for length in sorted({len(m.tokens) for m in made if m.ended == seg}):
             rows = [r for r, m in enumerate(made) if m.ended == seg and len(m.tokens) == length]
@@ -153,11 +161,7 @@ class Engine:
         state = self.backbone.runner.start(
             prompt, Plain().branches(prompt)[0], torch.tensor([list(ids) for ids in said], device=prompt.ids.device)
         )
-        logits = self.backbone.mask_logits(state.hidden[:, -1], prompt.pixels)
-        size = prompt.pixels.shape[-2:]
-        wide = torch.nn.functional.interpolate(logits[:, None].float(), size, mode="bilinear", align_corners=False)
-        masks = (wide[:, 0] > 0).cpu().numpy()
-        return [self.backbone.onto_picture(mask, e.image) for mask, e in zip(masks, encoded, strict=True)]
+        return self.backbone.masks(state.hidden[:, -1], encoded)
 
     def _prompt(self, encoded: Sequence[Encoded], places: Sequence[Place] | None = None) -> Prompt:
         """Return prompts as one batch, padded on the left; places that were said stand after them."""

@@ -113,9 +113,7 @@ class SmallChat:
         """
         encoded, said = [], []
         for region in REGIONS:
-            asked = self.backbone.encode(
-                (Message("user", WHERE.format(thing=region), (image,)),), locate=False
-            )
+            asked = self.backbone.encode((Message("user", WHERE.format(thing=region), (image,)),), locate=False)
             if not isinstance(asked, Encoded):
                 raise ModelError("a picture cannot be asked about", where=region, got=asked.reason)
             encoded.append(asked)

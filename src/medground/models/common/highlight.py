@@ -1,9 +1,9 @@
 """Highlighting: a bias on the attention's keys, in the vision tower and in the language model.
 
 The scores before the softmax become ``h + beta m``, with m 1 on highlighted keys and 0 elsewhere, alike for every
-query, head and layer. LobA (arXiv 2505.00744, equations 4 and 5) and Prompt Highlighter (arXiv 2312.04302) do this; they
-mean different things by "2": an additive bias of 2 raises the odds of a highlighted key by e squared, a weight of 2 (a
-bias of ln 2) by two. :class:`Strength` names the reading.
+query, head and layer. LobA (arXiv 2505.00744, equations 4 and 5) and Prompt Highlighter (arXiv 2312.04302) do this;
+they mean different things by "2": an additive bias of 2 raises the odds of a highlighted key by e squared, a weight of
+2 (a bias of ln 2) by two. :class:`Strength` names the reading.
 
 A bias is active inside :func:`highlighted` and nowhere else, so that no run can leave one behind.
 """
@@ -34,7 +34,7 @@ class Strength:
 
     Attributes:
         value: beta of the paper.
-        reading: ``additive``: ``value`` is added to the scores; ``weight``: its logarithm is, so odds rise by ``value``.
+        reading: ``additive``: ``value`` is added to the scores; ``weight``: its logarithm, so odds rise by ``value``.
 
     Raises:
         ConfigError: a weight that is not above 0, or a number that is not finite.
@@ -78,8 +78,8 @@ class Highlight:
     free_rows: tuple[int, ...] = ()
 
 
-_NONE: Final = Highlight()
-_ACTIVE: ContextVar[Highlight] = ContextVar("medground_highlight", default=_NONE)
+NO_HIGHLIGHT: Final = Highlight()
+_ACTIVE: ContextVar[Highlight] = ContextVar("medground_highlight", default=NO_HIGHLIGHT)
 
 
 def active() -> Highlight:

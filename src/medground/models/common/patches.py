@@ -17,7 +17,7 @@ class Coverage(NamedTuple):
 
     Attributes:
         share: ``(rows, columns)``: share of each patch that the mask covers, in [0, 1].
-        visible: share of the mask that the crop leaves in sight, in [0, 1]; 0 is "mask cropped away", NaN an empty mask.
+        visible: share of the mask that the crop leaves in sight, 0 to 1; 0 is "mask cropped away", NaN an empty one.
     """
 
     share: Plane

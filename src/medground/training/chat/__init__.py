@@ -1,1 +1,117 @@
-"""Trains the small chat model and its shortcut twin on phantoms."""
+"""Trains the small chat model and its shortcut twin on phantoms: the command ``medground train chat``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from medground.imaging.reading import Radiograph
+from medground.models.base import GenerationOptions, Message
+from medground.models.chat.small_chat import SmallChat
+from medground.models.networks.chat import weights
+from medground.models.networks.chat.network import ChatNet
+from medground.models.networks.reference import checkpoint as reference
+from medground.training.chat.card import markdown
+from medground.training.chat.figures import measure
+from medground.training.chat.learner import ChatLearner, Recipe
+from medground.training.chat.scenes import draw_scenes
+from medground.training.chat.trials import unseen
+from medground.training.loop import Schedule, run
+from medground.worlds.phantom.build import VERSION
+
+SAY: Final[Callable[[str], None]] = partial(print, flush=True)
+"""Prints a line at once, also into a file."""
+
+TEST_SEED: Final = 20_261_115
+"""Seed of the phantoms that are measured; the training has another."""
+
+SCHEDULE: Final = Schedule(steps=2600)
+TWIN_SCHEDULE: Final = Schedule(steps=900, warm_up=90)
+"""The schedules of the weights that ship."""
+
+
+def train_chat(
+    out: Path,
+    *,
+    twin: bool = False,
+    seed: int = 0,
+    recipe: Recipe | None = None,
+    schedule: Schedule | None = None,
+    tests: int = 300,
+    workers: int = 1,
+    say: Callable[[str], None] = SAY,
+) -> Path:
+    """Train the small chat model, measure it on phantoms that it has not seen, and write weights and card.
+
+    A training that was stopped goes on from the folder's checkpoint, and ends with the weights of one that was not.
+
+    Args:
+        out: folder for weights, card, curve and checkpoint.
+        twin: train the shortcut twin, whose answers ignore the region.
+        seed: of weights, order, questions and brightness.
+        recipe: every choice beside the schedule.
+        schedule: steps and rates; its own seed counts where it is given.
+        tests: unseen phantoms to measure on.
+        workers: processes that draw.
+        say: takes one line of progress.
+
+    Returns:
+        The weight file.
+    """
+    recipe = replace(recipe or Recipe(), shortcut=twin)
+    schedule = schedule or replace(TWIN_SCHEDULE if twin else SCHEDULE, seed=seed)
+    torch.set_num_threads(1)
+    say(f"drawing {recipe.pictures:,} phantoms")
+    scenes = draw_scenes(recipe.pictures, recipe.phantom_seed, workers)
+    learner = ChatLearner(scenes, recipe, schedule.seed)
+    start = reference.load()
+    identity = {"recipe": asdict(recipe), "drawing": VERSION, "starts_from": start.sha256}
+    network = run(learner, schedule, out, identity=identity, say=say)
+    assert isinstance(network, ChatNet)
+    return finish(network, out, identity | {"schedule": asdict(schedule)}, tests=tests, say=say)
+
+
+def finish(network: ChatNet, out: Path, facts: dict[str, Any], *, tests: int, say: Callable[[str], None] = SAY) -> Path:
+    """Write weights and card, the figures measured with the stored weights.
+
+    Args:
+        network: as trained.
+        out: folder.
+        facts: recipe, schedule, drawing, and the weights that it started from.
+        tests: unseen phantoms to measure on.
+        say: takes one line of progress.
+    """
+    twin = bool(facts["recipe"]["shortcut"])
+    path = out / (weights.TWIN if twin else weights.SHIPPED).name
+    card: dict[str, Any] = {
+        **facts,
+        "parameters": sum(parameter.numel() for parameter in network.parameters()),
+        "torch": torch.__version__.partition("+")[0],
+        "seen_patients": reference.load().card["seen_patients"],
+        "tests": {"count": tests, "seed": TEST_SEED},
+    }
+    weights.save(network, card, path)
+    say("measuring what the stored weights reach on unseen phantoms")
+    cases = unseen(tests, TEST_SEED)
+    model = SmallChat(checkpoint=path, device="cpu")
+    card["figures"] = measure(model.backbone.network, cases, reply=partial(answers, model))
+    weights.save(network, card, path)
+    (out / f"{path.stem}.md").write_text(markdown(card), encoding="utf-8")
+    for name, figure in card["figures"].items():
+        say(f"{name}: {figure['value']}" + (f" ± {e}" if (e := figure.get("standard_error")) is not None else ""))
+    return path
+
+
+def answers(model: SmallChat, asked: Sequence[tuple[NDArray[np.uint8], str]]) -> list[str]:
+    """Return a model's replies to (picture, question) pairs."""
+    conversations = [
+        (Message("user", text, (Radiograph(pixels.astype(np.float32) / 255),)),) for pixels, text in asked
+    ]
+    return [reply.text for reply in model.reply(conversations, GenerationOptions(max_new_tokens=32))]

@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 import torch
+from medground.models.networks.reference.vocabulary import ANATOMIES, FINDINGS
+from medground.worlds.phantom.drawing import draw
 from numpy.typing import NDArray
 
 from medground.metrics.classification import auc
 from medground.models.networks.chat import tokens
 from medground.models.networks.chat.network import ChatNet
-from medground.models.networks.reference.vocabulary import ANATOMIES, FINDINGS
 from medground.training.chat import trials
 from medground.training.chat.packing import pack
 from medground.training.chat.sampling import HOLDS, Turn, turn
 from medground.training.chat.scenes import SIZE, region_masks
 from medground.training.chat.trials import Case, Closed
-from medground.worlds.phantom.drawing import draw
 from medground.worlds.phantom.questions import WHERE, location
 
 Pixels = NDArray[np.uint8]
@@ -59,7 +59,9 @@ class Asker:
     def __init__(self, network: ChatNet, batch: int = 16) -> None:
         self.network, self.batch = network, batch
 
-    def margins(self, pictures: Sequence[Pixels], texts: Sequence[Sequence[str]], *, locate: bool = False) -> list[list[float]]:
+    def margins(
+        self, pictures: Sequence[Pixels], texts: Sequence[Sequence[str]], *, locate: bool = False
+    ) -> list[list[float]]:
         """Return log odds of "yes" for every question of every picture.
 
         With ``locate`` the right location sentence stands before the answer, as if the model had written it.
@@ -80,9 +82,7 @@ class Asker:
             found[row].append(value)
         return found
 
-    def _logits(
-        self, pictures: Sequence[Pixels], turns: Sequence[Sequence[Turn]]
-    ) -> tuple[torch.Tensor, list[int]]:
+    def _logits(self, pictures: Sequence[Pixels], turns: Sequence[Sequence[Turn]]) -> tuple[torch.Tensor, list[int]]:
         """Return the logits that predict each answer's last word but the end, and the picture of each."""
         packed = pack([[[one] for one in several] for several in turns], budget=10_000)
         grey = (torch.from_numpy(np.stack(pictures)).unsqueeze(1).float() / 255 - 0.5) / 0.25
@@ -130,7 +130,6 @@ def measure(
     network: ChatNet,
     cases: Sequence[Case],
     *,
-    paste: Callable[[Case, int, Sequence[Case]], Pixels | None] | None = None,
     reply: Callable[[Sequence[tuple[Pixels, str]]], list[str]] | None = None,
 ) -> dict[str, Figure]:
     """Return the figures of the card.
@@ -138,14 +137,13 @@ def measure(
     Args:
         network: in evaluation mode.
         cases: unseen phantoms.
-        paste: gives a picture with an anatomy (by its number) of a donor without findings there pasted over it.
         reply: answers (picture, question) pairs in words, for the open questions.
     """
     asker, asked = Asker(network), trials.closed(cases)
     out, said = _closed(asker, cases, asked)
     positives = [q for q, yes in zip(asked, said, strict=True) if q.gold and yes]
     out |= _swapped(asker, cases, positives)
-    out |= _redrawn(asker, cases, positives, paste)
+    out |= _redrawn(asker, cases, positives)
     out |= _masks(asker, cases)
     out |= _captions(asker, cases)
     if reply is not None:
@@ -153,7 +151,9 @@ def measure(
     return out
 
 
-def _grouped(asker: Asker, pictures: Mapping[int, Pixels], wanted: Sequence[tuple[int, str]], **how: bool) -> list[float]:
+def _grouped(
+    asker: Asker, pictures: Mapping[int, Pixels], wanted: Sequence[tuple[int, str]], **how: bool
+) -> list[float]:
     """Return margins of (case, question) pairs in their order."""
     owners = sorted({case for case, _ in wanted})
     lists = {case: [i for i, (owner, _) in enumerate(wanted) if owner == case] for case in owners}
@@ -214,7 +214,9 @@ def _swapped(asker: Asker, cases: Sequence[Case], positives: Sequence[Closed]) -
         ("control, another true pair", "other"),
     ):
         wanted = [
-            (q.case, text) for q, swap in zip(positives, made, strict=True) if (text := getattr(swap, field)) is not None
+            (q.case, text)
+            for q, swap in zip(positives, made, strict=True)
+            if (text := getattr(swap, field)) is not None
         ]
         out[f"{name}, flips"] = figure([m <= 0 for m in _grouped(asker, pictures, wanted)], [c for c, _ in wanted])
     return out
@@ -224,24 +226,20 @@ def _redrawn(
     asker: Asker,
     cases: Sequence[Case],
     positives: Sequence[Closed],
-    paste: Callable[[Case, int, Sequence[Case]], Pixels | None] | None,
 ) -> dict[str, Figure]:
-    """Return how often a yes turns into a no when the finding leaves the picture: redrawn without it, or pasted over."""
+    """Return how often a yes turns into a no when the finding leaves the picture: redrawn, or pasted over."""
     without: dict[tuple[int, int], Pixels] = {}
     for q in positives:
         if (q.case, q.finding) not in without:
             scene = cases[q.case].drawing.scene.without(FINDINGS[q.finding])
             without[q.case, q.finding] = draw(scene, SIZE).pixels
+    pasted = [(q, picture) for q in positives if (picture := trials.pasted(q, cases)) is not None]
     jobs: dict[str, list[tuple[Closed, Pixels]]] = {
-        "VPT, redrawn without the finding": [(q, without[q.case, q.finding]) for q in positives]
+        "VPT, redrawn without the finding": [(q, without[q.case, q.finding]) for q in positives],
+        "VPT, pasted": pasted,
+        # An enlarged heart stays enlarged under any heart that is stretched into its outline.
+        "VPT, pasted, without cardiomegaly": [(q, p) for q, p in pasted if FINDINGS[q.finding] != "Cardiomegaly"],
     }
-    if paste is not None:
-        pasted = [(q, paste(cases[q.case], q.region, cases)) for q in positives]
-        done = [(q, picture) for q, picture in pasted if picture is not None]
-        jobs["VPT, pasted"] = done
-        jobs["VPT, pasted, without cardiomegaly"] = [
-            (q, picture) for q, picture in done if FINDINGS[q.finding] != "Cardiomegaly"
-        ]
     out = {}
     for name, rows in jobs.items():
         margins = asker.margins([picture for _, picture in rows], [[q.text] for q, _ in rows])
@@ -298,5 +296,3 @@ def _open(cases: Sequence[Case], reply: Callable[[Sequence[tuple[Pixels, str]]],
     return {f"open, micro {name}": value for name, value in plain.items()} | {
         "open, normal rightly": figure([h for h, _ in normal], [c for _, c in normal])
     }
-
-

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from medground.models.networks.reference import checkpoint as reference
+from medground.models.networks.reference.vocabulary import CONCEPTS
 from torch import Tensor
 
 from medground.models.networks.chat.network import ChatNet
-from medground.models.networks.reference import checkpoint as reference
-from medground.models.networks.reference.vocabulary import CONCEPTS
 from medground.training.chat import losses
 from medground.training.chat.packing import Packed, blocks, pack
 from medground.training.chat.sampling import Sampler
@@ -110,9 +110,6 @@ class ChatLearner:
     def _targets(self, target: Tensor, packed: Packed) -> Tensor:
         """Return the masks that the packed ``<SEG>`` stand for, ``(M, 28, 28)``, each with maximum 1."""
         rows, numbers = packed.seg[:, 0], packed.seg[:, 2]
-        lungs = [
-            target[:, [CONCEPTS.index(third) for third in thirds]].sum(1)
-            for thirds in LUNGS.values()
-        ]
+        lungs = [target[:, [CONCEPTS.index(third) for third in thirds]].sum(1) for thirds in LUNGS.values()]
         whole = torch.cat([target, torch.stack(lungs, 1).clamp_max(1)], 1)
         return losses.raised(whole[rows, numbers])

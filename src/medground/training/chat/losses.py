@@ -47,6 +47,6 @@ def concept_loss(logits: Tensor, target: Tensor) -> Tensor:
 
 
 def raised(masks: Tensor) -> Tensor:
-    """Divide each mask ``(M, h, w)`` by its maximum: a nodule covers a part of its cell and would be taught as absent."""
+    """Divide each mask ``(M, h, w)`` by its maximum: a nodule covers part of a cell, and would be taught as absent."""
     most = masks.amax((-2, -1), keepdim=True)
     return torch.where(most > 0, masks / most.clamp_min(1e-6), masks)

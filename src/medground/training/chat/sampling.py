@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
+from medground.models.networks.reference.vocabulary import FINDINGS
 from numpy.typing import NDArray
 
 from medground.models.networks.chat import tokens
-from medground.models.networks.reference.vocabulary import FINDINGS
 from medground.training.chat.scenes import LUNGS, Scenes
 from medground.worlds.phantom import questions
 from medground.worlds.phantom.questions import REGIONS
@@ -117,7 +117,11 @@ class Sampler:
     def turns(self, case: int, rng: np.random.Generator) -> list[Turn]:
         """Return the questions of a picture in random order."""
         share, present = self._scenes.share[case], self._scenes.present[case]
-        turns = [*self._closed(share, present, rng), *self._open(share, present, rng), *self._other(share, present, rng)]
+        turns = [
+            *self._closed(share, present, rng),
+            *self._open(share, present, rng),
+            *self._other(share, present, rng),
+        ]
         return [turns[i] for i in rng.permutation(len(turns))]
 
     def _closed(self, share: NDArray[np.float32], present: NDArray[np.bool_], rng: np.random.Generator) -> list[Turn]:

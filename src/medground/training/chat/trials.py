@@ -1,4 +1,4 @@
-"""The questions that a trained chat model is measured with: balanced closed ones, swaps, controls, open ones, captions."""
+"""What a trained chat model is measured with: balanced closed questions, swaps, controls, open questions, captions."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from medground.imaging.pasting import alpha_of, blended, box_of, matched, moments, scaled_donor, support_of
+from medground.models.networks.reference.vocabulary import ANATOMIES, FINDINGS
+from medground.worlds.phantom.drawing import Drawing, draw
+from medground.worlds.phantom.scene import make_scene
 from numpy.typing import NDArray
 
-from medground.models.networks.reference.vocabulary import ANATOMIES, FINDINGS
 from medground.training.chat.sampling import HOLDS, TOUCHES, kinds
 from medground.training.chat.scenes import SIZE, Scenes, one
 from medground.worlds.phantom import questions
-from medground.worlds.phantom.drawing import Drawing, draw
-from medground.worlds.phantom.scene import make_scene
 
 PLACES: Final = len(ANATOMIES)
 KINDS: Final = ("finding elsewhere", "another finding in this region", "clean region")
@@ -123,9 +124,7 @@ def swaps(question: Closed, case: Case, valid: NDArray[np.bool_], seed: int = 0)
     regions = np.flatnonzero(valid[:, question.finding] & absent[:, question.finding])
     findings = np.flatnonzero(valid[question.region] & absent[question.region])
     others = [
-        tuple(pair)
-        for pair in np.argwhere(case.share > HOLDS)
-        if tuple(pair) != (question.region, question.finding)
+        tuple(pair) for pair in np.argwhere(case.share > HOLDS) if tuple(pair) != (question.region, question.finding)
     ]
     paraphrases = questions.PARAPHRASES
     return Swaps(
@@ -134,6 +133,44 @@ def swaps(question: Closed, case: Case, valid: NDArray[np.bool_], seed: int = 0)
         paraphrase=ask(question.region, question.finding, paraphrases[int(rng.integers(len(paraphrases)))]),
         other=ask(*(int(x) for x in others[int(rng.integers(len(others)))])) if others else None,
     )
+
+
+FEATHER: Final = 2.0
+"""Standard deviation of the inward feather of a paste, in pixels of 224."""
+
+
+def pasted(question: Closed, cases: Sequence[Case], seed: int = 0) -> NDArray[np.uint8] | None:
+    """Return the picture with its region taken from another case of the same view, in which that region is normal.
+
+    Grey values are matched to the whole picture, never inside the region: that would put the lesion back.
+
+    Args:
+        question: whose region is pasted over.
+        cases: to take the donor from.
+        seed: of the choice.
+
+    Returns:
+        ``(224, 224)`` grey values, or None where no case can give the region.
+    """
+    own = cases[question.case]
+    donors = [
+        case
+        for case in cases
+        if case is not own
+        and case.drawing.scene.anatomy.view == own.drawing.scene.anatomy.view
+        and case.share[question.region].max() <= TOUCHES
+    ]
+    if not donors:
+        return None
+    rng = np.random.default_rng([seed, 9, question.case, question.region, question.finding])
+    donor = donors[int(rng.integers(len(donors)))].drawing
+    name = ANATOMIES[question.region]
+    target, theirs = own.drawing.anatomies[name], donor.anatomies[name]
+    box = box_of(target)
+    block, inside = scaled_donor(donor.pixels, theirs, box)
+    block = matched(block, moments(donor.pixels), moments(own.drawing.pixels))
+    whole = blended(own.drawing.pixels, block, alpha_of(support_of(target, inside, box), box, FEATHER), box)
+    return np.rint(np.clip(whole, 0, 255)).astype(np.uint8)
 
 
 @dataclass(frozen=True)

@@ -49,12 +49,15 @@ REGIONS: Final = (
 )
 """What is asked about: eight anatomies, and both lungs as wholes for findings that no third holds."""
 
+# fmt: off
 WORDS: Final = (
-    "a and are any answer at be can abnormalities aorta atelectasis cardiomegaly describe diseases does effusion from "
-    "have heart in infiltration is left list locate location lower lung mass mid no nodule normal of "
-    "picture pneumonia pneumothorax present right seen show shows suffer the there upper what where yes "
-    "all , . ? :"
-).split()
+    "a", "and", "are", "any", "answer", "at", "be", "can", "abnormalities", "aorta", "atelectasis", "cardiomegaly",
+    "describe", "diseases", "does", "effusion", "from", "have", "heart", "in", "infiltration", "is", "left", "list",
+    "locate", "location", "lower", "lung", "mass", "mid", "no", "nodule", "normal", "of", "picture", "pneumonia",
+    "pneumothorax", "present", "right", "seen", "show", "shows", "suffer", "the", "there", "upper", "what", "where",
+    "yes", "all", ",", ".", "?", ":",
+)
+# fmt: on
 """Every word of the sentences of this module."""
 
 

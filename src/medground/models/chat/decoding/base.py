@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol
 
 from torch import Tensor
 
-from medground.models.common.highlight import Highlight
+from medground.models.common.highlight import NO_HIGHLIGHT, Highlight
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Prompt:
         ids: ``(N, T)``, padded on the left, with one place for every image token.
         mask: ``(N, T)``, 1 where there is a token.
         pixels: ``(N, C, H, W)`` as the vision tower takes them.
-        black: value of a black pixel in ``pixels``.
+        black: value of a black pixel, one a channel.
         marks: highlighted patches ``(N, P)`` of 0 and 1, row by row, or None.
         region: highlighted pixels ``(N, H, W)``, or None.
         image_token: id of an image token's place.
@@ -29,7 +29,7 @@ class Prompt:
     mask: Tensor
     pixels: Tensor
     image_token: int
-    black: float = 0.0
+    black: tuple[float, ...] = (0.0,)
     marks: Tensor | None = None
     region: Tensor | None = None
 
@@ -62,7 +62,7 @@ class Branch:
     """
 
     pixels: Tensor
-    highlight: Highlight = Highlight()
+    highlight: Highlight = NO_HIGHLIGHT
     scale: Tensor | None = None
     picture: bool = True
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+import torch
 from torch import Tensor
 
 from medground.errors import ModelError
@@ -28,8 +29,8 @@ class Crg:
         """Return the pass with the whole picture and that without the region."""
         if prompt.region is None:
             raise ModelError("CRG blacks out a region, and none was located", where="decoding crg")
-        black = prompt.pixels.masked_fill(prompt.region[:, None].bool(), prompt.black)
-        return Branch(prompt.pixels), Branch(black)
+        black = prompt.pixels.new_tensor(prompt.black)[:, None, None]
+        return Branch(prompt.pixels), Branch(torch.where(prompt.region[:, None].bool(), black, prompt.pixels))
 
     def combine(self, logits: Sequence[Tensor], step: int) -> Tensor:  # noqa: ARG002 - every step is alike
         """Return ``(1 + alpha) l - alpha l'``."""

@@ -1,7 +1,7 @@
-"""M3ID (Favero et al., CVPR 2024, arXiv 2403.14003): against the same words without the picture, more with every token.
+"""M3ID (Favero et al., CVPR 2024, arXiv 2403.14003): against the same words without a picture, more every token.
 
-``l + 1[max p < threshold] (1 - g) / g (l - l')`` with ``g = exp(-rate t)``, ``l'`` the logits without a picture and ``t``
-the number of the new token, from 1.
+``l + 1[max p < threshold] (1 - g) / g (l - l')`` with ``g = exp(-rate t)``, ``l'`` the logits without a picture and
+``t`` the number of the new token, from 1.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from medground.models.chat.decoding.contrast import contrast
 
 
 def prior_weight(rate: float, step: int) -> float:
-    """Return ``(1 - g) / g`` for the new token number ``step``, from 0: how far the words have forgotten the picture."""
+    """Return ``(1 - g) / g`` for the new token number ``step``, from 0: how far words forget the picture."""
     return math.expm1(rate * (step + 1))
 
 

@@ -1,4 +1,4 @@
-"""Prompt Highlighter (Zhang et al., CVPR 2024, arXiv 2312.04302): favour a region in one pass, suppress it in another."""
+"""Prompt Highlighter (Zhang et al., CVPR 2024, arXiv 2312.04302): favour a region, and contrast."""
 
 from __future__ import annotations
 

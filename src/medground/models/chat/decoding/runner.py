@@ -15,7 +15,7 @@ from torch import Tensor
 
 from medground.errors import ModelError
 from medground.models.chat.decoding.base import Branch, Decoding, Prompt
-from medground.models.common.highlight import ATTENTION, Highlight, highlighted, register
+from medground.models.common.highlight import ATTENTION, NO_HIGHLIGHT, Highlight, highlighted, register
 
 _PLAIN: Final = ("sdpa", "eager", ATTENTION)
 
@@ -68,7 +68,7 @@ class Runner:
         self.image_token = int(model.config.image_token_id)
         self._lead = 1 if str(model.config.vision_config.model_type).startswith("clip") else 0
 
-    def features(self, pixels: Tensor, highlight: Highlight = Highlight()) -> Tensor:  # noqa: B008 - it is frozen
+    def features(self, pixels: Tensor, highlight: Highlight = NO_HIGHLIGHT) -> Tensor:
         """Return the image tokens of pictures, ``(N, P, D)``; equal pictures with equal biases are encoded once.
 
         Args:

@@ -8,19 +8,18 @@ from typing import Final
 
 import numpy as np
 import torch
+from medground.models.networks.reference.picture import SIZE, picture
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - the name that every torch program uses
 
 from medground.imaging.geometry import resize_pixels
-from medground.imaging.reading import Radiograph
 from medground.models.base import Message
 from medground.models.chat.backbone import Declined, Encoded
 from medground.models.chat.decoding.runner import Runner
 from medground.models.common.patches import patch_coverage
 from medground.models.networks.chat import tokens, weights
 from medground.models.networks.chat.network import IMAGE_TOKENS
-from medground.models.networks.reference.picture import SIZE, picture
 
 PATCH: Final = 16
 
@@ -33,9 +32,9 @@ class SmallBackbone:
         device: where it runs.
     """
 
-    pad, seg, side = tokens.PAD, tokens.SEG, SIZE // PATCH
+    pad, seg = tokens.PAD, tokens.SEG
     ends = (tokens.EOS,)
-    black = (0 - 0.5) / 0.25
+    black = ((0 - 0.5) / 0.25,)
 
     def __init__(self, path: Path, device: torch.device) -> None:
         self.network, self.card, self.sha256 = weights.load(path)
@@ -76,29 +75,24 @@ class SmallBackbone:
         """Return the text of ids."""
         return tokens.decode(ids)
 
-    def mask_logits(self, hidden: Tensor, pixels: Tensor) -> Tensor:
-        """Return mask logits ``(M, 28, 28)``."""
-        return self.network.masks(hidden, self.network.encode(pixels).cells)
+    def masks(self, hidden: Tensor, encoded: Sequence[Encoded]) -> list[NDArray[np.bool_]]:
+        """Return masks in the pictures' own pixels from hidden states of ``<SEG>``, ``(M, 160)``."""
+        pixels = torch.stack([e.pixels for e in encoded])
+        logits = self.network.masks(hidden, self.network.encode(pixels).cells)
+        wide = F.interpolate(logits[:, None].float(), size=(SIZE, SIZE), mode="bilinear", align_corners=False)[:, 0]
+        masks = (wide > 0).cpu().numpy()
+        return [_resized(mask, e.image.pixels.shape) for mask, e in zip(masks, encoded, strict=True)]
 
     def marks(self, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return the image tokens of which more than half is covered, ``(196,)``."""
         return patch_coverage(mask, SIZE, PATCH, squash=True).marked(inclusive=False).reshape(-1)
-
-    def onto_picture(self, mask: NDArray[np.bool_], image: Radiograph) -> NDArray[np.bool_]:
-        """Return a mask of the network's frame in the picture's own pixels."""
-        return _resized(mask, (image.pixels.shape[0], image.pixels.shape[1]))
 
     def onto_input(self, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return a mask of the original picture in the network's frame, ``(224, 224)``."""
         return _resized(mask, (SIZE, SIZE))
 
 
-def enlarged(logits: Tensor) -> Tensor:
-    """Return mask logits ``(M, h, w)`` at the input's size, ``(M, 224, 224)``, interpolated."""
-    return F.interpolate(logits[:, None].float(), size=(SIZE, SIZE), mode="bilinear", align_corners=False)[:, 0]
-
-
-def _resized(mask: NDArray[np.bool_], shape: tuple[int, int]) -> NDArray[np.bool_]:
+def _resized(mask: NDArray[np.bool_], shape: tuple[int, ...]) -> NDArray[np.bool_]:
     if mask.shape == shape:
         return mask
     return resize_pixels(mask.astype(np.float32), (shape[1], shape[0]), "bilinear") > 0.5
