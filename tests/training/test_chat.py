@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from tests.models.chat.test_numerics import FACTS, GOLDEN
 
 from medground.errors import RunError
 from medground.models.networks.chat import tokens
@@ -20,7 +21,6 @@ from medground.training.chat.scenes import GRID, Scenes, draw_scenes, shares
 from medground.training.chat.trials import KINDS, captions, closed, opened, pasted, swaps, unseen
 from medground.training.loop import Schedule, run
 from medground.worlds.phantom.questions import REGIONS
-from tests.models.chat.test_numerics import FACTS, GOLDEN
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +100,10 @@ def test_shares_are_of_single_lesions(cases):
 def test_packed_questions_do_not_see_each_other():
     torch.manual_seed(0)
     net = ChatNet().eval()
-    first, second = turn("Does the heart have mass?", "yes"), turn("Where is aorta?", "the location of aorta is at <SEG>.", 15)
+    first, second = (
+        turn("Does the heart have mass?", "yes"),
+        turn("Where is aorta?", "the location of aorta is at <SEG>.", 15),
+    )
     pixels = torch.randn(1, 1, 224, 224)
 
     def hidden(lists):

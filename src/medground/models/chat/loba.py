@@ -26,8 +26,6 @@ from medground.models.common.runtime import Precision, Runtime, fingerprint_of
 from medground.models.networks.chat import weights
 
 
-
-
 class Loba:
     """Answers after locating, with the located region highlighted.
 

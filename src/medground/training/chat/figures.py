@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 import torch
-from medground.models.networks.reference.vocabulary import ANATOMIES, FINDINGS
-from medground.worlds.phantom.drawing import draw
 from numpy.typing import NDArray
 
 from medground.metrics.classification import auc
 from medground.models.networks.chat import tokens
 from medground.models.networks.chat.network import ChatNet
+from medground.models.networks.reference.vocabulary import ANATOMIES, FINDINGS
 from medground.training.chat import trials
 from medground.training.chat.packing import pack
 from medground.training.chat.sampling import HOLDS, Turn, turn
 from medground.training.chat.scenes import SIZE, region_masks
 from medground.training.chat.trials import Case, Closed
+from medground.worlds.phantom.drawing import draw
 from medground.worlds.phantom.questions import WHERE, location
 
 Pixels = NDArray[np.uint8]

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from medground.models.networks.reference import checkpoint as reference
-from medground.models.networks.reference.vocabulary import CONCEPTS
 from torch import Tensor
 
 from medground.models.networks.chat.network import ChatNet
+from medground.models.networks.reference import checkpoint as reference
+from medground.models.networks.reference.vocabulary import CONCEPTS
 from medground.training.chat import losses
 from medground.training.chat.packing import Packed, blocks, pack
 from medground.training.chat.sampling import Sampler

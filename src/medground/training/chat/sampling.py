@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
-from medground.models.networks.reference.vocabulary import FINDINGS
 from numpy.typing import NDArray
 
 from medground.models.networks.chat import tokens
+from medground.models.networks.reference.vocabulary import FINDINGS
 from medground.training.chat.scenes import LUNGS, Scenes
 from medground.worlds.phantom import questions
 from medground.worlds.phantom.questions import REGIONS

@@ -10,13 +10,13 @@ from multiprocessing import get_context
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
+
 from medground.models.networks.reference.vocabulary import CONCEPTS, FINDINGS
 from medground.worlds.phantom.drawing import Drawing, draw
 from medground.worlds.phantom.lesions import apply
-from medground.worlds.phantom.scene import make_scene
-from numpy.typing import NDArray
-
 from medground.worlds.phantom.questions import REGIONS
+from medground.worlds.phantom.scene import make_scene
 
 SIZE: Final = 224
 GRID: Final = 28

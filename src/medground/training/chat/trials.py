@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from medground.imaging.pasting import alpha_of, blended, box_of, matched, moments, scaled_donor, support_of
-from medground.models.networks.reference.vocabulary import ANATOMIES, FINDINGS
-from medground.worlds.phantom.drawing import Drawing, draw
-from medground.worlds.phantom.scene import make_scene
 from numpy.typing import NDArray
 
+from medground.imaging.pasting import alpha_of, blended, box_of, matched, moments, scaled_donor, support_of
+from medground.models.networks.reference.vocabulary import ANATOMIES, FINDINGS
 from medground.training.chat.sampling import HOLDS, TOUCHES, kinds
 from medground.training.chat.scenes import SIZE, Scenes, one
 from medground.worlds.phantom import questions
+from medground.worlds.phantom.drawing import Drawing, draw
+from medground.worlds.phantom.scene import make_scene
 
 PLACES: Final = len(ANATOMIES)
 KINDS: Final = ("finding elsewhere", "another finding in this region", "clean region")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
 
 from medground.errors import ConfigError, did_you_mean
 from medground.models.chat.decoding.base import Branch, Decoding, Plain, Prompt
@@ -32,8 +32,6 @@ def decoding_of(given: Mapping[str, Any] | str | None) -> Decoding:
     Raises:
         ConfigError: there is no such method, or it has no such parameter.
     """
-    from medground.registry import check
-
     parts = {"name": given} if isinstance(given, str) else dict(given or {"name": "plain"})
     name = str(parts.pop("name", ""))
     if name not in DECODINGS:
@@ -45,5 +43,31 @@ def decoding_of(given: Mapping[str, Any] | str | None) -> Decoding:
         )
     module, _, attribute = DECODINGS[name].partition(":")
     cls = getattr(import_module(module), attribute)
-    made: Decoding = cls(**check(cls, parts, where="decoding"))
+    made: Decoding = cls(**_checked(cls, parts))
     return made
+
+
+def _checked(cls: type[Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a constructor's keywords with their declared types."""
+    from pydantic import ConfigDict, ValidationError, create_model
+
+    hints = {name: kind for name, kind in get_type_hints(cls.__init__).items() if name != "return"}
+    unknown = [name for name in given if name not in hints]
+    if unknown:
+        raise ConfigError(
+            f"{cls.__name__} has no parameter {unknown[0]!r}",
+            where="decoding",
+            expected=", ".join(hints) or "no parameters",
+            fix=did_you_mean(unknown[0], hints),
+        )
+    fields: dict[str, Any] = {name: (hints[name], ...) for name in given}
+    try:
+        checked = create_model(cls.__name__, __config__=ConfigDict(extra="forbid"), **fields)(**given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ConfigError(
+            f"{cls.__name__}: {first['msg'].lower()}",
+            where=f"decoding.{first['loc'][0]}",
+            got=repr(first["input"]),
+        ) from error
+    return {name: getattr(checked, name) for name in given}

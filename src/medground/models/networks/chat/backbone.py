@@ -8,7 +8,6 @@ from typing import Final
 
 import numpy as np
 import torch
-from medground.models.networks.reference.picture import SIZE, picture
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - the name that every torch program uses
@@ -20,6 +19,7 @@ from medground.models.chat.decoding.runner import Runner
 from medground.models.common.patches import patch_coverage
 from medground.models.networks.chat import tokens, weights
 from medground.models.networks.chat.network import IMAGE_TOKENS
+from medground.models.networks.reference.picture import SIZE, picture
 
 PATCH: Final = 16
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import Any, Final
 
 import torch
-from medground.models.networks.reference.network import COARSE, FINE, HEADS, WIDTH, ImageLayer, ReferenceNet
-from medground.models.networks.reference.vocabulary import CONCEPTS
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - the name that every torch program uses
 from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutputWithPooling
 
 from medground.models.common.highlight import active
+from medground.models.networks.reference.network import COARSE, FINE, HEADS, WIDTH, ImageLayer, ReferenceNet
+from medground.models.networks.reference.vocabulary import CONCEPTS
 
 CELL: Final = 96
 """Channels of a fine cell."""
