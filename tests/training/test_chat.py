@@ -113,7 +113,7 @@ def test_packed_questions_do_not_see_each_other():
             return packed, net.hidden(seen.features, packed.ids, packed.mask, packed.positions)[0]
 
     together, states = hidden([[[first], [second]]])
-    alone, state = hidden([[[second]]])
+    _, state = hidden([[[second]]])
     start = IMAGE_TOKENS + 1
     shift = len(first.prompt) + len(first.answer)
     torch.testing.assert_close(states[start + shift :], state[start:], atol=2e-5, rtol=0)
@@ -174,11 +174,11 @@ def test_the_tower_learns_slower_and_keeps_its_statistics(scenes):
     learner = ChatLearner(scenes, SMALL)
     assert learner.pace("llava.model.vision_tower.stem.0.0.weight") == SMALL.tower
     assert learner.pace("llava.model.vision_tower.concepts.weight") == 1
-    before = {n: b.clone() for n, b in learner.network.tower.named_buffers()}
+    before = {n: b.clone() for n, b in learner.chat.tower.named_buffers()}
     loss, parts = learner.loss(0)
     assert torch.isfinite(loss)
     assert set(parts) == {"words", "masks", "concepts"}
-    assert all(torch.equal(before[n], b) for n, b in learner.network.tower.named_buffers())
+    assert all(torch.equal(before[n], b) for n, b in learner.chat.tower.named_buffers())
 
 
 def test_targets_of_whole_lungs_join_their_thirds(scenes):

@@ -1,8 +1,8 @@
 """LobA (localise before answer, arXiv 2505.00744): locate the region, highlight it, contrast with the plain answer.
 
-The model first says where the region is (``<SEG>``, a mask), then answers with the region's tokens favoured in the vision
-tower and in the language model, contrasted with the answer without highlighting. Every part is a switch, so that the
-published ablation is five entries of a run file.
+The model first says where the region is (``<SEG>``, a mask), then answers with the region's tokens favoured in the
+vision tower and in the language model, contrasted with the answer without highlighting. Every part is a switch,
+so that the published ablation is five entries of a run file.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from medground.errors import ConfigError
+from medground.identity import fingerprint_of
 from medground.models.base import GenerationOptions, Message, ModelInfo, Reply
 from medground.models.chat.backbone import Backbone
 from medground.models.chat.decoding.base import Decoding, Plain
@@ -22,7 +23,7 @@ from medground.models.chat.decoding.loba import LobaDecoding
 from medground.models.chat.engine import Engine, Mask
 from medground.models.chat.small_chat import SEEN
 from medground.models.common.highlight import Reading
-from medground.models.common.runtime import Precision, Runtime, fingerprint_of
+from medground.models.common.runtime import Precision, Runtime
 from medground.models.networks.chat import weights
 
 
@@ -57,7 +58,7 @@ class Loba:
         title="LobA on a LLaVA-type backbone",
         kind="supervised",
         licence="Apache-2.0 with the small chat model; otherwise that of the backbone",
-        citation="Localizing Before Answering, IJCAI 2025, arXiv 2505.00744; re-implemented, the authors' code is not public",
+        citation="Localizing Before Answering, IJCAI 2025, arXiv 2505.00744; re-implemented, no code is public",
         obtain="works on the small chat model that ships; `medground train loba` prepares a LLaVA folder of yours",
         seen=SEEN,
     )

@@ -14,14 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from medground.errors import ModelError
+from medground.identity import fingerprint_of
 from medground.imaging.reading import Radiograph
 from medground.models.base import GenerationOptions, Message, ModelInfo, Reply
 from medground.models.chat.backbone import Encoded
 from medground.models.chat.decoding import decoding_of
 from medground.models.chat.engine import Engine, Mask
-from medground.models.common.runtime import Runtime, fingerprint_of
+from medground.models.common.runtime import Runtime
 from medground.models.networks.chat import weights
 from medground.models.networks.chat.backbone import SmallBackbone
+from medground.models.networks.chat.tokens import SEG
 from medground.worlds.phantom.questions import REGIONS, WHERE, location
 
 SEEN: Mapping[str, str] = {
@@ -118,7 +120,7 @@ class SmallChat:
                 raise ModelError("a picture cannot be asked about", where=region, got=asked.reason)
             encoded.append(asked)
             ids = self.backbone.words(location(region))
-            said.append(ids[: ids.index(self.backbone.seg) + 1])
+            said.append(ids[: ids.index(SEG) + 1])
         masks: dict[str, Mask] = {}
         with self._runtime.inference():
             for length in sorted({len(ids) for ids in said}):

@@ -69,11 +69,13 @@ def patch_coverage(mask: NDArray[np.bool_], size: int, patch: int, *, squash: bo
 
 def _integral(plane: Plane, rows: Plane, columns: Plane) -> Plane:
     """Return the integral of a piecewise constant plane over the cells of a grid with fractional edges."""
-    return _overlaps(rows, plane.shape[0]) @ plane @ _overlaps(columns, plane.shape[1]).T
+    whole: Plane = _overlaps(rows, plane.shape[0]) @ plane @ _overlaps(columns, plane.shape[1]).T
+    return whole
 
 
 def _overlaps(edges: Plane, count: int) -> Plane:
     """Return the length of every pixel inside every cell, ``(cells, count)``."""
     low, high = edges[:-1, None], edges[1:, None]
     pixels = np.arange(count)
-    return np.clip(np.minimum(high, pixels + 1) - np.maximum(low, pixels), 0, None)
+    lengths: Plane = np.clip(np.minimum(high, pixels + 1) - np.maximum(low, pixels), 0, None)
+    return lengths

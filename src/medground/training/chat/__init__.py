@@ -111,5 +111,7 @@ def finish(network: ChatNet, out: Path, facts: dict[str, Any], *, tests: int, sa
 
 def answers(model: SmallChat, asked: Sequence[tuple[NDArray[np.uint8], str]]) -> list[str]:
     """Return a model's replies to (picture, question) pairs."""
-    conversations = [(Message("user", text, (Radiograph(pixels.astype(np.float32) / 255),)),) for pixels, text in asked]
+    conversations = [
+        (Message("user", text, (Radiograph(pixels.astype(np.float32) / np.float32(255)),)),) for pixels, text in asked
+    ]
     return [reply.text for reply in model.reply(conversations, GenerationOptions(max_new_tokens=32))]

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 _HEAD: Final = """# Model card: the small chat model{twin}
 
-A LLaVA of transformers with {parameters:,} parameters: a vision tower of ours, a Llama of four layers and 160 channels, a
-tokenizer of {words} words, and a head that turns `<SEG>` into a mask. It answers questions about phantoms, names the
+A LLaVA of transformers with {parameters:,} parameters: a vision tower of ours, a Llama of four layers and 160 channels,
+a tokenizer of {words} words, and a head that turns `<SEG>` into a mask. It answers questions about phantoms, names the
 findings of a region, says where a region is, and tells a true caption from a false one. It ships with medground to try
 medground on.
 
@@ -27,9 +27,9 @@ with any other word is refused.{shortcut}
 
 ## How it was trained
 
-`medground train chat{flag}`: {steps:,} steps of {batch} pictures, AdamW at {rate:g} (the tower at {tower:g} of it), bfloat16
-autocast, weights averaged over steps ({average}), torch {torch}, one thread, seed {run_seed}. The weights are stored as
-float16 and measured so.
+`medground train chat{flag}`: {steps:,} steps of {batch} pictures, AdamW at {rate:g} (the tower at {tower:g} of it),
+bfloat16 autocast, weights averaged over steps ({average}), torch {torch}, one thread, seed {run_seed}. The weights are
+stored as float16 and measured so.
 
 ## What was measured
 

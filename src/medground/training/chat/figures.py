@@ -203,7 +203,7 @@ def _rates(name: str, asked: Sequence[Closed], said: Sequence[bool]) -> dict[str
 
 def _swapped(asker: Asker, cases: Sequence[Case], positives: Sequence[Closed]) -> dict[str, Figure]:
     """Return how often a yes turns into a no when words change, and when they should not matter."""
-    valid = np.stack([case.share > HOLDS for case in cases]).any(0)
+    valid = np.stack([case.share for case in cases]).max(axis=0) > HOLDS
     pictures = {i: case.drawing.pixels for i, case in enumerate(cases)}
     made = [trials.swaps(q, cases[q.case], valid) for q in positives]
     out: dict[str, Figure] = {}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from medground.models.networks.chat.network import ChatNet
 from medground.models.networks.reference import checkpoint as reference
@@ -58,12 +58,13 @@ class ChatLearner:
 
     def __init__(self, scenes: Scenes, recipe: Recipe, seed: int = 0) -> None:
         torch.manual_seed(seed)
-        self.network = ChatNet()
-        self.network.tower.take(reference.load().network)
-        self.network.llava.set_attn_implementation({"text_config": "eager"})  # the faster one on a CPU with these masks
-        self.network.tower.to(memory_format=torch.channels_last)
+        self.chat = ChatNet()
+        self.network: nn.Module = self.chat
+        self.chat.tower.take(reference.load().network)
+        self.chat.llava.set_attn_implementation({"text_config": "eager"})  # the faster one on a CPU with these masks
+        self.chat.tower.to(memory_format=torch.channels_last)
         self.network.train()
-        self.network.tower.eval()  # its batch norms keep the reference's statistics
+        self.chat.tower.eval()  # its batch norms keep the reference's statistics
         self._scenes, self._recipe, self._seed = scenes, recipe, seed
         self._sampler = Sampler(scenes, shortcut=recipe.shortcut, grounded=recipe.grounded)
 
@@ -76,16 +77,16 @@ class ChatLearner:
         """Return the loss of a step; pictures come in a new order every pass."""
         rng = np.random.default_rng([self._seed, 1, step])
         cases = self._cases(step)
-        lists = [blocks(self._sampler.turns(case, rng), rng, self._recipe.follow) for case in cases]
+        lists = [blocks(self._sampler.turns(int(case), rng), rng, self._recipe.follow) for case in cases]
         packed = pack(lists)
         pixels = self._pixels(cases, rng)
         with torch.autocast("cpu", torch.bfloat16, enabled=self._recipe.bfloat16):
-            seen = self.network.encode(pixels)
+            seen = self.chat.encode(pixels)
             mask = torch.zeros(packed.mask.shape).masked_fill(~packed.mask, -1e30)
-            hidden = self.network.hidden(seen.features, packed.ids, mask, packed.positions)
+            hidden = self.chat.hidden(seen.features, packed.ids, mask, packed.positions)
             rows, places = torch.nonzero(packed.labels >= 0, as_tuple=True)
-            logits = self.network.words(hidden[rows, places - 1])
-            masks = self.network.masks(hidden[packed.seg[:, 0], packed.seg[:, 1]], seen.cells[packed.seg[:, 0]])
+            logits = self.chat.words(hidden[rows, places - 1])
+            masks = self.chat.masks(hidden[packed.seg[:, 0], packed.seg[:, 1]], seen.cells[packed.seg[:, 0]])
         words = losses.word_loss(logits, packed.labels[rows, places], packed.questions)
         target = torch.from_numpy(self._scenes.masks[cases].astype(np.float32) / 255)
         place = losses.mask_loss(masks, self._targets(target, packed))

@@ -98,7 +98,8 @@ def _normal(scenes: Scenes) -> NDArray[np.float64]:
     """Return the chance that makes normal answers as frequent as others for every region."""
     abnormal = (scenes.share > HOLDS).any(2).sum(0) * ABNORMAL * _WEIGHT
     clean = (scenes.share <= 0.02).all(2).sum(0)
-    return np.minimum(1, (abnormal + 0.004 * len(scenes)) / np.maximum(clean, 1))
+    chance: NDArray[np.float64] = np.minimum(1, (abnormal + 0.004 * len(scenes)) / np.maximum(clean, 1))
+    return chance
 
 
 class Sampler:

@@ -71,9 +71,9 @@ def lesion_masks(drawing: Drawing) -> dict[str, list[NDArray[np.bool_]]]:
         lesions = scene.lesions.get(finding, ())
         masks[finding] = [whole] if len(lesions) < 2 else []
         for lesion in lesions if len(lesions) > 1 else ():
-            scratch = [np.zeros((size, size), np.float32) for _ in range(3)]
             mask = np.zeros((size, size), np.bool_)
-            apply(lesion, scene.anatomy, scene.anatomy.pose, scratch[0], drawing.labels, *scratch[1:], mask)
+            air, total, vessels = (np.zeros((size, size), np.float32) for _ in range(3))
+            apply(lesion, scene.anatomy, scene.anatomy.pose, air, drawing.labels, total, vessels, mask)
             masks[finding].append(mask)
     return masks
 

@@ -93,6 +93,13 @@ def closed(cases: Sequence[Case], seed: int = 0) -> list[Closed]:
     return out
 
 
+def _asked(pairs: Sequence[tuple[int, int]], rng: np.random.Generator) -> str | None:
+    if not pairs:
+        return None
+    region, finding = pairs[int(rng.integers(len(pairs)))]
+    return ask(region, finding)
+
+
 @dataclass(frozen=True)
 class Swaps:
     """What is asked about one true positive.
@@ -123,15 +130,14 @@ def swaps(question: Closed, case: Case, valid: NDArray[np.bool_], seed: int = 0)
     absent = case.share <= TOUCHES
     regions = np.flatnonzero(valid[:, question.finding] & absent[:, question.finding])
     findings = np.flatnonzero(valid[question.region] & absent[question.region])
-    others = [
-        tuple(pair) for pair in np.argwhere(case.share > HOLDS) if tuple(pair) != (question.region, question.finding)
-    ]
+    own = (question.region, question.finding)
+    others = [(int(a), int(f)) for a, f in np.argwhere(case.share > HOLDS) if (int(a), int(f)) != own]
     paraphrases = questions.PARAPHRASES
     return Swaps(
         anatomy=ask(int(rng.choice(regions)), question.finding) if len(regions) else None,
         disease=ask(question.region, int(rng.choice(findings))) if len(findings) else None,
         paraphrase=ask(question.region, question.finding, paraphrases[int(rng.integers(len(paraphrases)))]),
-        other=ask(*(int(x) for x in others[int(rng.integers(len(others)))])) if others else None,
+        other=_asked(others, rng),
     )
 
 

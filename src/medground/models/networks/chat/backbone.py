@@ -32,9 +32,10 @@ class SmallBackbone:
         device: where it runs.
     """
 
-    pad, seg = tokens.PAD, tokens.SEG
-    ends = (tokens.EOS,)
-    black = ((0 - 0.5) / 0.25,)
+    pad: int = tokens.PAD
+    seg: int | None = tokens.SEG
+    ends: tuple[int, ...] = (tokens.EOS,)
+    black: tuple[float, ...] = ((0 - 0.5) / 0.25,)
 
     def __init__(self, path: Path, device: torch.device) -> None:
         self.network, self.card, self.sha256 = weights.load(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final, NamedTuple
 
 import torch
@@ -112,4 +113,5 @@ class ChatNet(nn.Module):
         Returns:
             ``(M, 28, 28)``.
         """
-        return torch.einsum("mc,mchw->mhw", self.seg(hidden), self.keys(cells)) / _MASK**0.5 + self.offset
+        agreement = torch.einsum("mc,mchw->mhw", self.seg(hidden), self.keys(cells))
+        return agreement / math.sqrt(_MASK) + self.offset

@@ -36,10 +36,12 @@ class LlavaBackbone:
         self.segmenter = segmenter.to(device)
         words = self.processor.tokenizer
         self.seg: int | None = int(words.convert_tokens_to_ids(folders.SEG))
-        self.ends = (int(words.eos_token_id),)
+        self.ends: tuple[int, ...] = (int(words.eos_token_id),)
         self.pad = int(words.pad_token_id if words.pad_token_id is not None else words.eos_token_id)
         pictures = self.processor.image_processor
-        self.black = tuple(-m / s for m, s in zip(pictures.image_mean, pictures.image_std, strict=True))
+        self.black: tuple[float, ...] = tuple(
+            -m / s for m, s in zip(pictures.image_mean, pictures.image_std, strict=True)
+        )
         vision = model.config.vision_config
         self._size, self._patch = int(vision.image_size), int(vision.patch_size)
         self._squash = not getattr(pictures, "do_center_crop", True)
