@@ -77,7 +77,8 @@ def test_eight_anatomies_lie_where_they_belong(drawings: list[Drawing]) -> None:
 def test_heart_and_lungs_are_in_one_piece(drawings: list[Drawing]) -> None:
     for drawing in drawings[:12]:
         for mask in (drawing.anatomies["heart"], (drawing.labels & RIGHT_LUNG) > 0, (drawing.labels & LEFT_LUNG) > 0):
-            assert label(mask)[1] == 1
+            # The thin corner of a costophrenic angle may end in a pixel that touches the rest by its corner alone.
+            assert label(mask, np.ones((3, 3)))[1] == 1
             assert np.array_equal(binary_fill_holes(mask), mask)
 
 

@@ -53,7 +53,7 @@ def test_streams_differ_by_cause_and_repeat() -> None:
     first = {cause: stream(1, 2, cause).integers(2**62) for cause in CAUSES}
     assert len(set(first.values())) == len(CAUSES)
     assert first == {cause: stream(1, 2, cause).integers(2**62) for cause in reversed(CAUSES)}
-    assert stream(1, 2, "Mass", 1).integers(2**62) != first["Mass"]
+    assert stream(1, 2, "Mass", "place", 1).integers(2**62) != first["Mass"]
 
 
 @pytest.mark.parametrize("finding", FINDINGS)

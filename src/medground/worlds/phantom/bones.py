@@ -7,6 +7,7 @@ pixel; so do the anterior ribs, which slope the other way at under half of the c
 from __future__ import annotations
 
 import math
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,12 @@ from numpy.typing import NDArray
 from medground.worlds.phantom.anatomy import Anatomy, Pose
 from medground.worlds.phantom.kernels import kernel
 from medground.worlds.phantom.tables import lookup, share, smooth
+
+BLADE_TOP: Final = 0.06
+"""Upper end of a shoulder blade below the apex of the lung."""
+
+BLADE_HEIGHT: Final = 0.30
+"""Length of a shoulder blade: from the second to the seventh rib."""
 
 
 @kernel
@@ -37,7 +44,8 @@ def bones(anatomy: Anatomy, pose: Pose, total: NDArray[np.float32]) -> None:
     front_slope, front_table = anatomy.anterior.slope, anatomy.anterior.table
     back_origin, back_spacing = anatomy.posterior.origin, anatomy.posterior.spacing
     front_origin, front_spacing = anatomy.anterior.origin, anatomy.anterior.spacing
-    apex, scapula, arm = anatomy.apex, anatomy.scapula, anatomy.arm[1]
+    apex, blades, arm = anatomy.apex, anatomy.scapulae, anatomy.arm[1]
+    joint, opacity = anatomy.shoulder, anatomy.scapula_contrast
     inner_end, heights = anatomy.clavicle_x, anatomy.clavicle_y
     rise, contrast = anatomy.clavicle_rise, anatomy.clavicle_contrast
     for row in range(size):
@@ -63,8 +71,9 @@ def bones(anatomy: Anatomy, pose: Pose, total: NDArray[np.float32]) -> None:
                 if t > 0.955:
                     value += 0.05 * smooth((t - 0.955) / 0.03)
             value += contrast * _clavicle(away - inner_end, y, heights[side], rise)
-            if away > 0.24 and y < 0.62:
-                value += _shoulder(away, y, apex, scapula, arm)
+            if away > 0.12 and y < 0.62:
+                value += opacity * _blade(away, y, apex, blades[side])
+                value += _arm(away, y, apex, joint, arm)
             total[row, col] += value
 
 
@@ -93,24 +102,41 @@ def _clavicle(along: float, y: float, height: float, rise: float) -> float:
 
 
 @kernel
-def _shoulder(away: float, y: float, apex: float, scapula: float, arm: float) -> float:
-    """Return the shoulder blade (a faint triangle with a bright inner edge) and the upper arm bone."""
+def _blade(away: float, y: float, apex: float, scapula: float) -> float:
+    """Return the shoulder blade: a faint triangle with a bright inner edge, its spine and the acromion."""
     value = 0.0
-    top, tip = apex + 0.06, apex + 0.36
-    if top < y < tip:
-        down = (y - top) / (tip - top)
-        inner = scapula + 0.05 * down + 0.02 * down * down
-        outer = scapula + 0.15 - 0.08 * down
+    down = (y - apex - BLADE_TOP) / BLADE_HEIGHT
+    if 0.0 < down < 1.0:
+        inner, outer = blade_inner(down, scapula), blade_outer(down, scapula)
         if inner < away < outer:
             fade = min(1.0, down / 0.12) * min(1.0, (1.0 - down) / 0.1)
             value += 0.035 * fade * smooth((away - inner) / 0.012) * smooth((outer - away) / 0.012)
             value += 0.018 * fade * (1.0 - smooth((away - inner) / 0.03))
             value += 0.03 * fade * (1.0 - smooth((outer - away) / 0.02))
+    return value
+
+
+@kernel
+def blade_inner(down: float, scapula: float) -> float:
+    """Return the distance of a shoulder blade's inner edge from the midline, 0 (top) to 1 (tip) down the blade."""
+    return scapula + 0.05 * down + 0.02 * down * down
+
+
+@kernel
+def blade_outer(down: float, scapula: float) -> float:
+    """Return the distance of its outer edge."""
+    return scapula + 0.15 - 0.08 * down
+
+
+@kernel
+def _arm(away: float, y: float, apex: float, joint: float, arm: float) -> float:
+    """Return the acromion and the upper arm bone."""
+    value = 0.0
     # Spine of the shoulder blade and acromion: a band that rises outwards.
     off = y - (apex + 0.10 - 0.25 * (away - 0.34))
     if abs(off) < 0.012 and away > 0.30:
         value += 0.05 * (1.0 - abs(off) / 0.012) * smooth((away - 0.30) / 0.06)
-    head_x, head_y = scapula + 0.185, apex + 0.125
+    head_x, head_y = joint + 0.185, apex + 0.125
     dx, dy = (away - head_x) / 0.042, (y - head_y) / 0.046
     q = 1.0 - dx * dx - dy * dy
     if q > 0.0:

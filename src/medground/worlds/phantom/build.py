@@ -33,7 +33,7 @@ from medground.worlds.phantom.drawing import Drawing, draw
 from medground.worlds.phantom.scene import make_scene
 from medground.worlds.phantom.streams import FINDINGS
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Of the drawing: another number is another dataset."""
 
 _SPAN: Final = 25

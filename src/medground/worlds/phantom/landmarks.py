@@ -10,6 +10,7 @@ from medground.worlds.phantom.anatomy import Pose
 from medground.worlds.phantom.bones import clavicle_line
 from medground.worlds.phantom.outlines import AXIS, PHASES
 from medground.worlds.phantom.scene import Scene
+from medground.worlds.phantom.tissue import windpipe
 
 Point = tuple[float, float]
 
@@ -34,7 +35,7 @@ def landmarks(scene: Scene, size: int) -> Mapping[str, Point]:
     reach = float(np.hypot(heart.lv_a * np.cos(heart.tilt), heart.lv_b * np.sin(heart.tilt)))
     left_y = heart.lv_y + tangent * float(np.sin(heart.tilt) * np.cos(heart.tilt)) / reach
     points = {
-        "carina": (a.trachea_bend * float(np.sin(6 * a.carina)) - 0.004, a.carina),
+        "carina": (float(windpipe(a.carina, a.trachea_wave, a.trachea_shift)), a.carina),
         "aortic_knob": (a.knob[0], a.knob[1]),
         "heart_left": (a.heart_share * width, left_y),
         "heart_right": (-(1 - a.heart_share) * width, heart.ra_y),

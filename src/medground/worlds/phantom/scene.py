@@ -22,6 +22,9 @@ from medground.worlds.phantom.markers import Marker, draw_devices, draw_marker
 from medground.worlds.phantom.streams import FINDINGS, chance, stream, uniform
 from medground.worlds.phantom.vessels import Segments, draw_vessels
 
+AP: Final = 0.4
+"""Share of AP pictures."""
+
 COUNTS: Final = (0.20, 0.45, 0.25, 0.10)
 """Share of cases with 0, 1, 2 and 3 findings."""
 
@@ -114,7 +117,7 @@ def make_scene(
             )
     present = tuple(finding for finding in FINDINGS if finding in named)
     places = dict(attempts or {})
-    anatomy = draw_anatomy(stream(seed, case, "anatomy"))
+    anatomy = draw_anatomy(stream(seed, case, "anatomy"), "AP" if chance(stream(seed, case, "view"), AP) else "PA")
     heart, ratio = anatomy.heart, anatomy.heart_ratio
     if "Cardiomegaly" in present:
         heart, ratio = _enlarged(stream(seed, case, "Cardiomegaly"), anatomy)
@@ -146,7 +149,7 @@ def _enlarged(rng: np.random.Generator, anatomy: Anatomy) -> tuple[Heart, float]
 
 
 def _lesions(seed: int, case: int, finding: str, anatomy: Anatomy, attempt: int) -> tuple[Lesion, ...]:
-    """Return a finding's lesions: the shape from one stream, the place from another."""
-    shape, place = stream(seed, case, finding), stream(seed, case, finding, attempt + 1)
-    side = int(chance(stream(seed, case, finding, 1), 0.5)) ^ (attempt % 2)
+    """Return a finding's lesions: shape, side and place from a stream each."""
+    shape, place = stream(seed, case, finding), stream(seed, case, finding, "place", attempt)
+    side = int(chance(stream(seed, case, finding, "side"), 0.5)) ^ (attempt % 2)
     return MAKERS[finding](shape, place, anatomy, side)

@@ -22,19 +22,47 @@ FINDINGS: Final = (
 )
 """The eight findings that ChestX-ray14 localises, in its order."""
 
-CAUSES: Final = ("truth", "anatomy", "vessels", "texture", "exposure", "noise", "marker", "devices", *FINDINGS)
+TASKS: Final = (
+    "inclusion",
+    "inspiration",
+    "rotation",
+    "projection",
+    "cardiomegaly",
+    "mediastinal_widening",
+    "carina_angle",
+    "trachea_deviation",
+    "aortic_knob_enlargement",
+    "ascending_aorta_enlargement",
+    "descending_aorta_enlargement",
+    "descending_aorta_tortuous",
+)
+"""The twelve diagnostic tasks of CheXStruct, by their published ids."""
+
+DEVICES: Final = ("lead", "tube", "line", "pacemaker")
+"""Leads with or without an electrode, a tracheal tube, a central venous line, a pacemaker with its wire."""
+
+CAUSES: Final = (
+    *("truth", "view", "anatomy", "vessels", "texture", "exposure", "noise", "marker", "devices", "layout"),
+    *FINDINGS,
+    *TASKS,
+    *DEVICES,
+)
+
+PARTS: Final = ("shape", "side", "place")
+"""What is drawn apart for one cause: two facts must never come from one number."""
 
 
-def stream(seed: int, case: int, cause: str, attempt: int = 0) -> np.random.Generator:
+def stream(seed: int, case: int, cause: str, part: str = "shape", attempt: int = 0) -> np.random.Generator:
     """Return the generator of one cause in one case.
 
     Args:
         seed: of the dataset, 0 or more.
         case: number of the case, 0 or more.
         cause: a member of ``CAUSES``.
+        part: a member of ``PARTS``.
         attempt: 0 for the case as it is; another number places the same finding elsewhere.
     """
-    key = (case, CAUSES.index(cause), attempt)
+    key = (case, CAUSES.index(cause), PARTS.index(part), attempt)
     return np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed, spawn_key=key)))
 
 

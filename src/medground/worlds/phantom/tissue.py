@@ -32,6 +32,9 @@ The lungs include what lies behind heart and aorta, so the structures overlap by
 _LUNG = ((4 * UNIT * (1 - UNIT)) ** 0.275).astype(np.float32)
 """Air on the ray, from the medial border of a lung to the chest wall."""
 
+KNOB_STRETCH: Final = 1.08
+"""The knob is a little higher than wide."""
+
 _HEART_BELOW: Final = 0.035
 """How far the heart reaches below the dome, image widths."""
 
@@ -59,6 +62,8 @@ def tissue(
     bodies, cages, medial, domes = anatomy.body, anatomy.cage, anatomy.medial, anatomy.dome
     borders = (medial[0], medial[1])
     apex, peaks, arm, fat = anatomy.apex, anatomy.dome_peaks, anatomy.arm, anatomy.habitus
+    knob, line, wave, ascending = anatomy.knob, anatomy.descending_x, anatomy.descending_wave, anatomy.ascending
+    swing, shift, bronchi = anatomy.trachea_wave, anatomy.trachea_shift, anatomy.bronchi
     path = 0.88 + 0.26 * fat
     step = 1.0 / total.shape[0]
     for row in range(total.shape[0]):
@@ -85,9 +90,11 @@ def tissue(
             if depth > 0.0 and y < dome + _HEART_BELOW:
                 label |= HEART
             if away < 0.16:
-                arch = _aorta(x, y, anatomy.knob, anatomy.descending)
-                hole = _airway(x, y, anatomy.trachea_bend, anatomy.trachea, anatomy.carina)
-                value += 0.19 * arch - 0.15 * hole + _spine(x, y, anatomy.spine, anatomy.vertebra)
+                arch = max(_knob(x, y, knob), _descending(x, y, knob[1], line, wave, anatomy.descending))
+                if ascending[2] > 0.0:
+                    arch = max(arch, 0.8 * ellipse(x, y, ascending))
+                hole = _airway(x - windpipe(y, swing, shift), y, anatomy.trachea, anatomy.carina, bronchi)
+                value += 0.19 * arch - 0.15 * hole + _spine(x, y, anatomy.spine, anatomy.vertebra, anatomy.spinous)
                 value += 0.10 * (1.0 - smooth((away - 0.02) / 0.05)) * smooth((y - apex) / 0.2)
                 if arch > 0.0 and y < dome + 0.02:
                     label |= AORTA
@@ -134,17 +141,43 @@ def _air(away: float, y: float, inner: float, cage: float, apex: float, dome: fl
 
 
 @kernel
-def _aorta(x: float, y: float, knob: tuple[float, float, float], half: float) -> float:
-    """Return the depth of the knob and of the descending aorta, which runs from it towards the midline."""
-    dx, dy = (x - knob[0]) / knob[2], (y - knob[1]) / (1.08 * knob[2])
+def _knob(x: float, y: float, knob: tuple[float, float, float]) -> float:
+    """Return the depth of the aortic knob, 0 to 1."""
+    dx, dy = (x - knob[0]) / knob[2], (y - knob[1]) / (KNOB_STRETCH * knob[2])
     q = 1.0 - dx * dx - dy * dy
-    arch = math.sqrt(q) if q > 0.0 else 0.0
-    if y > knob[1]:
-        line = (0.95 * knob[0] + 0.004) * (1.0 - smooth((y - knob[1]) / 0.6)) + 0.012
-        q = (x - line) / half
-        if abs(q) < 1.0:
-            arch = max(arch, 0.62 * math.sqrt(1.0 - q * q))
-    return arch
+    return math.sqrt(q) if q > 0.0 else 0.0
+
+
+@kernel
+def descending_middle(y: float, top: float, line: float, wave: tuple[float, float, float]) -> float:
+    """Return the x of the descending aorta's middle: from the knob towards the midline, in waves where tortuous.
+
+    Args:
+        y: height, below the knob's middle.
+        top: height of the knob's middle.
+        line: x at the knob.
+        wave: amplitude, wave length, phase.
+    """
+    down = y - top
+    middle = (line - 0.012) * (1.0 - smooth(down / 0.6)) + 0.012
+    return middle + wave[0] * math.sin(2.0 * math.pi * down / wave[1] + wave[2]) * smooth(down / 0.05)
+
+
+@kernel
+def _descending(x: float, y: float, top: float, line: float, wave: tuple[float, float, float], half: float) -> float:
+    """Return the depth of the descending aorta, which runs from the knob to the diaphragm."""
+    if y <= top:
+        return 0.0
+    q = (x - descending_middle(y, top, line, wave)) / half
+    return 0.62 * math.sqrt(1.0 - q * q) if abs(q) < 1.0 else 0.0
+
+
+@kernel
+def ellipse(x: float, y: float, shape: tuple[float, float, float, float]) -> float:
+    """Return the depth of an upright ellipse (x, y, half width, half height), 0 to 1."""
+    dx, dy = (x - shape[0]) / shape[2], (y - shape[1]) / shape[3]
+    q = 1.0 - dx * dx - dy * dy
+    return math.sqrt(q) if q > 0.0 else 0.0
 
 
 @kernel
@@ -169,7 +202,7 @@ def _breast(away: float, y: float, half: float, height: float) -> float:
 
 
 @kernel
-def _spine(x: float, y: float, contrast: float, period: float) -> float:
+def _spine(x: float, y: float, contrast: float, period: float, spinous: float) -> float:
     """Return vertebral bodies with discs between them, brighter end plates, pedicles and a spinous process."""
     half = 0.030 + 0.008 * y
     q = abs(x) / half
@@ -181,8 +214,9 @@ def _spine(x: float, y: float, contrast: float, period: float) -> float:
     if 0.12 < phase < 0.20 or 0.80 < phase < 0.88:
         body = 1.12
     value = contrast * body * (1.0 - smooth((q - 0.9) / 0.35))
-    value += _spot((abs(x) - 0.62 * half) / 0.007, (phase - 0.38) * period / 0.011)
-    return value + _spot(x / 0.005, (phase - 0.62) * period / 0.014)
+    # Pedicles follow the turn by half: they lie nearer to the axis than the spinous process.
+    value += _spot((abs(x - 0.5 * spinous) - 0.62 * half) / 0.007, (phase - 0.38) * period / 0.011)
+    return value + _spot((x - spinous) / 0.005, (phase - 0.62) * period / 0.014)
 
 
 @kernel
@@ -192,19 +226,26 @@ def _spot(dx: float, dy: float) -> float:
 
 
 @kernel
-def _airway(x: float, y: float, bend: float, half: float, carina: float) -> float:
-    """Return the trachea and the two main bronchi, 0 to 1; the right one is steeper."""
-    middle = bend * math.sin(6.0 * y) - 0.004
+def windpipe(y: float, swing: float, shift: float) -> float:
+    """Return the x of the airway's middle: a gentle swing, and a shift that ends above the arch."""
+    return swing * math.sin(6.0 * y) - 0.004 + shift * (1.0 - smooth((y - 0.215) / 0.065))
+
+
+@kernel
+def _airway(off: float, y: float, half: float, carina: float, bronchi: tuple[float, float]) -> float:
+    """Return the trachea and the two main bronchi, 0 to 1; ``off`` is the distance from the airway's middle."""
     best = 0.0
     if y < carina + 0.006:
-        q = abs(x - middle) / half
+        q = abs(off) / half
         if q < 1.0:
             best = math.sqrt(1.0 - q * q) * smooth((carina + 0.006 - y) / 0.015)
     down = y - carina + 0.010
     if 0.0 < down < 0.09:
-        for side in (-1.0, 1.0):
-            slope = 0.72 if side < 0 else 1.25
-            q = abs(x - middle - side * (0.004 + slope * down)) / (0.0125 * (1.0 + 0.4 * slope * slope))
-            if q < 1.0:
-                best = max(best, 0.85 * math.sqrt(1.0 - q * q) * (1.0 - smooth(down / 0.09)))
+        for side in range(2):
+            slope = bronchi[side]
+            stretch = math.sqrt(1.0 + slope * slope)
+            reach = min(0.09, 0.144 / stretch)
+            q = abs(off - (2.0 * side - 1.0) * (0.004 + slope * down)) / (0.0125 * stretch)
+            if q < 1.0 and down < reach:
+                best = max(best, 0.85 * math.sqrt(1.0 - q * q) * (1.0 - smooth(down / reach)))
     return best
