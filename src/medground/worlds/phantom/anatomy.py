@@ -144,7 +144,7 @@ def draw_anatomy(rng: np.random.Generator, view: str) -> Anatomy:
     lift = uniform(rng, 0.0, 0.14) * ap
     right = uniform(rng, 0.70, 0.80) - lift
     left = right + uniform(rng, 0.015, 0.045)
-    dome, bases = diaphragm(rng, half, right, left)
+    dome, bases = diaphragm((uniform(rng, 0.03, 0.065), uniform(rng, 0.03, 0.065)), half, right, left)
     borders = np.stack([medial(rng, apex), medial(rng, apex)])
     knob = (uniform(rng, 0.035, 0.055), uniform(rng, 0.315, 0.35), uniform(rng, 0.028, 0.042))
     ratio, share = uniform(rng, 0.38, 0.48) + 0.03 * ap, uniform(rng, 0.68, 0.74)

@@ -120,7 +120,8 @@ def draw(scene: Scene, size: int) -> Drawing:
     inside = total > 0.02
     total += vessels * np.minimum(air * np.float32(1.2), np.float32(1)) + lung * air
     total += body * inside
-    total += _lines(scene.devices, scene, 1.0, size)
+    if scene.devices:
+        total += _lines(np.concatenate([device.segments for device in scene.devices]), scene, 1.0, size)
     np.maximum(total, 0, out=total)
     # Scatter and local mean come from the thorax as it would be without findings, see exposure.COARSE.
     mean, scatter = veil(_thorax(scene, scene.anatomy.heart, COARSE)[0], scene.exposure)

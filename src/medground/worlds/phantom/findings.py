@@ -5,6 +5,7 @@ Shape and place have separate streams, so that the same lesion can be pasted els
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
@@ -21,6 +22,18 @@ CLOUD: Final = 3
 CONSOLIDATION: Final = 4
 FLUID: Final = 5
 COLLAPSE: Final = 6
+
+MASS: Final = (0.040, 0.100)
+"""Radius of a mass."""
+
+NODULE: Final = (0.014, 0.034)
+"""Radius of a nodule: at 224 pixels never smaller than a few pixels."""
+
+FLUID_HEIGHT: Final = (0.15, 0.48)
+"""Height of an effusion over its base."""
+
+COLLAPSED: Final = (0.12, 0.5)
+"""Strength of a lung's retraction."""
 
 ENLARGED: Final = (0.57, 0.72)
 """Cardiothoracic ratio with cardiomegaly; a normal heart stays under 0.51."""
@@ -96,10 +109,14 @@ def _key(rng: Rng) -> int:
     return int(rng.integers(1, 2**31 - 1))
 
 
+def _skewed(rng: Rng, span: tuple[float, float]) -> float:
+    """Return a size; small ones are commoner, as in life."""
+    return span[0] + (span[1] - span[0]) * uniform(rng, 0, 1) ** 1.3
+
+
 def _ball(radius: tuple[float, float], amount: tuple[float, float], rough: float, soft: tuple[float, float]) -> Maker:
     def make(shape: Rng, spot: Rng, anatomy: Anatomy, side: int) -> tuple[Lesion, ...]:
-        # Small ones are commoner, as in life.
-        r = radius[0] + (radius[1] - radius[0]) * uniform(shape, 0, 1) ** 1.3
+        r = _skewed(shape, radius)
         aspect = 1 + normal(shape, 0.10)
         lesion = Lesion(
             kind=BALL, side=side, x=0, y=0, a=r * aspect, b=r / aspect, turn=uniform(shape, 0, 3.14),
@@ -134,7 +151,7 @@ def _effusion(shape: Rng, _spot: Rng, _anatomy: Anatomy, side: int) -> tuple[Les
     sides = (0, 1) if chance(shape, 0.2) else (side,)
     return tuple(
         Lesion(
-            kind=FLUID, side=which, x=0, y=0, a=0.15 + 0.33 * uniform(shape, 0, 1) ** 1.3, b=0.0, turn=0.0,
+            kind=FLUID, side=which, x=0, y=0, a=_skewed(shape, FLUID_HEIGHT), b=0.0, turn=0.0,
             amount=uniform(shape, 0.72, 0.9), soft=uniform(shape, 0.03, 0.07), rough=0.0, level=0.3, key=_key(shape),
         )
         for which in sides
@@ -172,7 +189,7 @@ def _pneumothorax(shape: Rng, _spot: Rng, anatomy: Anatomy, side: int) -> tuple[
     return (
         Lesion(
             kind=COLLAPSE, side=side, x=0, y=anatomy.apex + share * (peak - anatomy.apex),
-            a=uniform(shape, 0.12, 0.5), b=uniform(shape, 0.03, 0.14), turn=0.0, amount=uniform(shape, 0.07, 0.14),
+            a=uniform(shape, *COLLAPSED), b=uniform(shape, 0.03, 0.14), turn=0.0, amount=uniform(shape, 0.07, 0.14),
             soft=0.0, rough=0.0, level=0.0, key=_key(shape),
         ),
     )  # fmt: skip
@@ -182,9 +199,36 @@ MAKERS: Final[dict[str, Maker]] = {
     "Atelectasis": _atelectasis,
     "Effusion": _effusion,
     "Infiltration": _infiltration,
-    "Mass": _ball((0.040, 0.100), (0.34, 0.52), 0.16, (0.2, 0.45)),
-    "Nodule": _ball((0.014, 0.034), (0.24, 0.40), 0.06, (0.15, 0.4)),
+    "Mass": _ball(MASS, (0.34, 0.52), 0.16, (0.2, 0.45)),
+    "Nodule": _ball(NODULE, (0.24, 0.40), 0.06, (0.15, 0.4)),
     "Pneumonia": _pneumonia,
     "Pneumothorax": _pneumothorax,
 }
 """Cardiomegaly is no lesion: it is another heart."""
+
+SIZES: Final[dict[str, tuple[float, float]]] = {
+    "Effusion": FLUID_HEIGHT,
+    "Mass": MASS,
+    "Nodule": NODULE,
+    "Pneumothorax": COLLAPSED,
+}
+"""The range of the one number that makes a finding small or large."""
+
+
+def extent(finding: str, lesion: Lesion) -> float | None:
+    """Return where a lesion lies in its finding's range, 0 smallest to 1 largest; None where size is not one number."""
+    if finding not in SIZES:
+        return None
+    low, high = SIZES[finding]
+    size = math.sqrt(lesion.a * lesion.b) if lesion.kind == BALL else lesion.a
+    return (size - low) / (high - low)
+
+
+def resized(finding: str, lesion: Lesion, share: float) -> Lesion:
+    """Return the same lesion at the same place with another size, 0 smallest to 1 largest of its range."""
+    low, high = SIZES[finding]
+    size = low + share * (high - low)
+    if lesion.kind == BALL:
+        factor = size / math.sqrt(lesion.a * lesion.b)
+        return lesion._replace(a=lesion.a * factor, b=lesion.b * factor)
+    return lesion._replace(a=size)

@@ -1,4 +1,4 @@
-"""What is not the patient: the side letter, the words on portable pictures, leads and lines."""
+"""What is not the patient: the side letter, initials, the words on portable pictures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,12 @@ class Marker(NamedTuple):
 
 
 def draw_marker(rng: np.random.Generator, view: str) -> Marker:
-    """Draw the markers: an L beside the patient's left shoulder, and words on most portable pictures."""
+    """Draw the markers: an L beside the patient's left shoulder, and words on most portable pictures.
+
+    Args:
+        rng: the markers' stream.
+        view: PA or AP; an empty one for words that do not follow it.
+    """
     height = uniform(rng, 0.032, 0.050)
     grey = int(uniform(rng, 205, 255))
     words = [("L", uniform(rng, 0.86, 0.93), uniform(rng, 0.02, 0.10), height, grey)]
@@ -46,27 +51,3 @@ def stamp(pixels: NDArray[np.uint8], marker: Marker) -> NDArray[np.uint8]:
     for text, x, y, height, grey in marker.words:
         pen.text((x * size, y * size), text, fill=grey, font=_font(max(round(height * size), 6)))
     return np.asarray(image)
-
-
-def draw_devices(rng: np.random.Generator, view: str) -> NDArray[np.float32]:
-    """Return leads, lines and electrodes as capsules ``(n, 6)``: x0, y0, x1, y1, radius, opacity in widths.
-
-    Six in ten portable pictures have some, two in ten others.
-    """
-    if not chance(rng, 0.6 if view == "AP" else 0.2):
-        return np.zeros((0, 6), np.float32)
-    parts = []
-    for _ in range(int(rng.integers(1, 4))):
-        side = 1.0 if chance(rng, 0.5) else -1.0
-        start = np.array([side * uniform(rng, 0.1, 0.55), uniform(rng, -0.05, 0.25)])
-        stop = np.array([side * uniform(rng, 0.05, 0.33), uniform(rng, 0.30, 0.70)])
-        bend = rng.normal(0, 0.10, 2)
-        t = np.linspace(0, 1, 25)[:, None]
-        path = (1 - t) ** 2 * start + 2 * t * (1 - t) * (0.5 * (start + stop) + bend) + t**2 * stop
-        radius = uniform(rng, 0.0016, 0.0028)
-        lead = np.column_stack([path[:-1], path[1:], np.full(24, radius), np.full(24, 1.0)])
-        parts.append(lead)
-        if chance(rng, 0.6):
-            end = np.concatenate([path[-1], path[-1]])
-            parts.append(np.array([[*end, uniform(rng, 0.008, 0.013), 1.6]]))
-    return np.concatenate(parts).astype(np.float32)

@@ -84,10 +84,18 @@ def medial(rng: np.random.Generator, apex: float) -> Table:
     return _table(heights, [0.125, 0.125, 0.098, 0.070, *wavy, 0.06])
 
 
-def diaphragm(rng: np.random.Generator, half: float, right: float, left: float) -> tuple[Table, tuple[float, float]]:
-    """Return the diaphragm's y over x, both domes joined by a sigmoid, and the y of the two costophrenic angles."""
+def diaphragm(
+    angles: tuple[float, float], half: float, right: float, left: float
+) -> tuple[Table, tuple[float, float]]:
+    """Return the diaphragm's y over x, both domes joined by a sigmoid, and the y of the two costophrenic angles.
+
+    Args:
+        angles: depth of the costophrenic angles below the domes; image left, right.
+        half: half width of the cage.
+        right: y of the right dome.
+        left: y of the left one.
+    """
     centre = 0.47 * half
-    angles = uniform(rng, 0.03, 0.065), uniform(rng, 0.03, 0.065)
 
     def one(height: float, angle: float) -> NDArray[np.float64]:
         off = np.abs(np.abs(AXIS) - centre) / 0.16

@@ -35,6 +35,9 @@ _LUNG = ((4 * UNIT * (1 - UNIT)) ** 0.275).astype(np.float32)
 KNOB_STRETCH: Final = 1.08
 """The knob is a little higher than wide."""
 
+_MIDDLE: Final = 0.21
+"""Nothing of aorta, airway and spine lies further from the midline."""
+
 _HEART_BELOW: Final = 0.035
 """How far the heart reaches below the dome, image widths."""
 
@@ -89,7 +92,7 @@ def tissue(
             value += DEPTH * depth * (0.25 if y > dome else 1.0) - anatomy.air * gas
             if depth > 0.0 and y < dome + _HEART_BELOW:
                 label |= HEART
-            if away < 0.16:
+            if away < _MIDDLE:
                 arch = max(_knob(x, y, knob), _descending(x, y, knob[1], line, wave, anatomy.descending))
                 if ascending[2] > 0.0:
                     arch = max(arch, 0.8 * ellipse(x, y, ascending))
@@ -228,7 +231,7 @@ def _spot(dx: float, dy: float) -> float:
 @kernel
 def windpipe(y: float, swing: float, shift: float) -> float:
     """Return the x of the airway's middle: a gentle swing, and a shift that ends above the arch."""
-    return swing * math.sin(6.0 * y) - 0.004 + shift * (1.0 - smooth((y - 0.215) / 0.065))
+    return swing * math.sin(6.0 * y) - 0.004 + shift * (1.0 - smooth((y - 0.245) / 0.065))
 
 
 @kernel
