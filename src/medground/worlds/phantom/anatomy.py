@@ -59,7 +59,7 @@ class Anatomy(NamedTuple):
         ascending: x, y, half width and half height of the ascending aorta where it stands apart; half width 0 for not.
         descending: half width of the descending aorta.
         descending_x: x of its middle beside the knob.
-        descending_wave: amplitude, wave length and phase (radians) of its sideways waves.
+        descending_wave: amplitude, wave length, phase (radians) and lower end of its sideways waves.
         trachea: its half width.
         trachea_wave: gentle sideways swing of the trachea.
         trachea_shift: how far the trachea lies off the midline above the arch; positive to the image's right.
@@ -102,7 +102,7 @@ class Anatomy(NamedTuple):
     ascending: tuple[float, float, float, float]
     descending: float
     descending_x: float
-    descending_wave: tuple[float, float, float]
+    descending_wave: tuple[float, float, float, float]
     trachea: float
     trachea_wave: float
     trachea_shift: float
@@ -171,7 +171,7 @@ def draw_anatomy(rng: np.random.Generator, view: str) -> Anatomy:
         ascending=(0.0, 0.0, 0.0, 0.0),
         descending=uniform(rng, 0.020, 0.027),
         descending_x=0.95 * knob[0] + 0.016,
-        descending_wave=(0.0, 0.3, 0.0),
+        descending_wave=(0.0, 0.3, 0.0, 0.0),
         trachea=uniform(rng, 0.017, 0.022),
         trachea_wave=normal(rng, 0.006),
         trachea_shift=0.0,

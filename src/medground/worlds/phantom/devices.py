@@ -11,9 +11,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from medground.datasets._phantom.anatomy import Anatomy
-from medground.datasets._phantom.streams import DEVICES, chance, uniform
-from medground.datasets._phantom.tissue import windpipe
+from medground.worlds.phantom.anatomy import Anatomy
+from medground.worlds.phantom.streams import DEVICES, chance, uniform
+from medground.worlds.phantom.tissue import windpipe
 
 Rng = np.random.Generator
 Points = NDArray[np.float64]

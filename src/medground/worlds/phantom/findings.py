@@ -111,7 +111,7 @@ def _key(rng: Rng) -> int:
 
 def _skewed(rng: Rng, span: tuple[float, float]) -> float:
     """Return a size; small ones are commoner, as in life."""
-    return span[0] + (span[1] - span[0]) * uniform(rng, 0, 1) ** 1.3
+    return float(span[0] + (span[1] - span[0]) * uniform(rng, 0, 1) ** 1.3)
 
 
 def _ball(radius: tuple[float, float], amount: tuple[float, float], rough: float, soft: tuple[float, float]) -> Maker:

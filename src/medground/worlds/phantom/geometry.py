@@ -11,12 +11,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from medground.datasets._phantom.anatomy import Anatomy, Pose
-from medground.datasets._phantom.bones import BLADE_HEIGHT, BLADE_TOP, blade_inner, blade_outer
-from medground.datasets._phantom.heart import Heart
-from medground.datasets._phantom.outlines import AXIS, PHASES, UNIT
-from medground.datasets._phantom.tasks import REFERENCE_WIDTH
-from medground.datasets._phantom.tissue import KNOB_STRETCH, descending_middle, windpipe
+from medground.worlds.phantom.anatomy import Anatomy, Pose
+from medground.worlds.phantom.bones import BLADE_HEIGHT, BLADE_TOP, blade_inner, blade_outer
+from medground.worlds.phantom.heart import Heart
+from medground.worlds.phantom.outlines import AXIS, PHASES, UNIT
+from medground.worlds.phantom.tasks import REFERENCE_WIDTH
+from medground.worlds.phantom.tissue import KNOB_STRETCH, descending_middle, windpipe
 
 Floats = NDArray[np.float64]
 
@@ -56,7 +56,7 @@ def unit(pose: Pose) -> float:
 
 def at(table: NDArray[np.float32], where: float | Floats) -> Floats:
     """Return a table's values between its samples."""
-    return np.interp(where, AXIS, table)
+    return np.asarray(np.interp(where, AXIS, table))
 
 
 def lung_edge(anatomy: Anatomy, side: int) -> Floats:

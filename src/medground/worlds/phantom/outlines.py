@@ -84,9 +84,7 @@ def medial(rng: np.random.Generator, apex: float) -> Table:
     return _table(heights, [0.125, 0.125, 0.098, 0.070, *wavy, 0.06])
 
 
-def diaphragm(
-    angles: tuple[float, float], half: float, right: float, left: float
-) -> tuple[Table, tuple[float, float]]:
+def diaphragm(angles: tuple[float, float], half: float, right: float, left: float) -> tuple[Table, tuple[float, float]]:
     """Return the diaphragm's y over x, both domes joined by a sigmoid, and the y of the two costophrenic angles.
 
     Args:

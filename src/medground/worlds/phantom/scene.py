@@ -13,9 +13,9 @@ from typing import Final, Literal, cast
 
 import numpy as np
 
+from medground.errors import ConfigError, did_you_mean
 from medground.worlds.phantom.anatomy import Anatomy, draw_anatomy
-from medground.worlds.phantom.devices import MAKERS as DEVICE_MAKERS
-from medground.worlds.phantom.devices import SHARES, Device, draw_leads
+from medground.worlds.phantom.devices import MAKERS as DEVICE_MAKERS, SHARES, Device, draw_leads
 from medground.worlds.phantom.exposure import Exposure, draw_exposure
 from medground.worlds.phantom.findings import ENLARGED, MAKERS, Lesion, resized
 from medground.worlds.phantom.heart import Heart, shape_heart
@@ -25,14 +25,6 @@ from medground.worlds.phantom.streams import DEVICES, FINDINGS, TASKS, chance, s
 from medground.worlds.phantom.tasks import Value, judge
 from medground.worlds.phantom.vessels import Segments, draw_vessels
 from medground.worlds.phantom.wishes import check_wishes, wish
-from medground.errors import ConfigError, did_you_mean
-from medground.worlds.phantom.anatomy import Anatomy, draw_anatomy
-from medground.worlds.phantom.exposure import Exposure, draw_exposure
-from medground.worlds.phantom.findings import ENLARGED, MAKERS, Lesion
-from medground.worlds.phantom.heart import Heart, shape_heart
-from medground.worlds.phantom.markers import Marker, draw_devices, draw_marker
-from medground.worlds.phantom.streams import FINDINGS, chance, stream, uniform
-from medground.worlds.phantom.vessels import Segments, draw_vessels
 
 Population = Literal["default", "tasks"]
 
@@ -160,7 +152,7 @@ class Scene:
         return self._with(view=view, findings=None if self.wishes.findings is None else self.findings)
 
     def valued(self, values: Mapping[str, Value]) -> Scene:
-        """Return the same case with other values of some tasks, see :mod:`medground.datasets._phantom.wishes`."""
+        """Return the same case with other values of some tasks, see :mod:`medground.worlds.phantom.wishes`."""
         return self._with(values={**self.wishes.values, **values})
 
     def _with(self, **changes: object) -> Scene:

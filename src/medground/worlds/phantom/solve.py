@@ -11,15 +11,15 @@ from typing import Final, cast
 
 import numpy as np
 
-from medground.datasets._phantom import geometry
-from medground.datasets._phantom.anatomy import Anatomy, Pose
-from medground.datasets._phantom.exposure import Exposure
-from medground.datasets._phantom.heart import shape_heart
-from medground.datasets._phantom.outlines import AXIS, diaphragm
-from medground.datasets._phantom.streams import chance, stream, uniform
-from medground.datasets._phantom.tasks import Value
+from medground.worlds.phantom import geometry
+from medground.worlds.phantom.anatomy import Anatomy, Pose
+from medground.worlds.phantom.exposure import Exposure
+from medground.worlds.phantom.heart import shape_heart
+from medground.worlds.phantom.outlines import AXIS, diaphragm
+from medground.worlds.phantom.streams import chance, stream, uniform
+from medground.worlds.phantom.tasks import Value
 
-_WAVES: Final = np.linspace(0.0, 0.05, 201)
+_WAVES: Final = np.linspace(0.0, 0.06, 241)
 _DOMES: Final = {7: 0.57, 8: 0.61, 9: 0.66, 10: 0.71}
 """Height of the right dome by the rib that crosses it; what is left over goes into the distance between ribs."""
 
@@ -38,7 +38,7 @@ def solve(
         exposure: as drawn.
         seed: of the dataset.
         case: number of the case.
-        wanted: task -> value, see :mod:`medground.datasets._phantom.wishes`.
+        wanted: task -> value, see :mod:`medground.worlds.phantom.wishes`.
     """
     if "inspiration" in wanted:
         anatomy = _breathe(anatomy, seed, case, int(cast("int", wanted["inspiration"])))
@@ -91,9 +91,7 @@ def _breathe(anatomy: Anatomy, seed: int, case: int, rib: int) -> Anatomy:
     return _heart(placed, geometry.cardiothoracic(anatomy, anatomy.heart_ratio))
 
 
-def _frame(
-    anatomy: Anatomy, exposure: Exposure, seed: int, case: int, border: str
-) -> tuple[Anatomy, Exposure]:
+def _frame(anatomy: Anatomy, exposure: Exposure, seed: int, case: int, border: str) -> tuple[Anatomy, Exposure]:
     """Place the thorax so that nothing of the lungs is cut, or that one border cuts them a little."""
     rng = stream(seed, case, "inclusion", "place")
     turn = np.arctan2(anatomy.pose.b, anatomy.pose.a)
@@ -172,7 +170,8 @@ def _arch(anatomy: Anatomy, seed: int, case: int, wanted: Mapping[str, Value]) -
     line = min(anatomy.descending_x, outer - anatomy.descending - 0.006)
     if winding is not None:
         rng = stream(seed, case, "descending_aorta_tortuous", "place")
-        wave = (0.0, uniform(rng, 0.22, 0.30), uniform(rng, -0.6, 0.6) + (0.0 if chance(rng, 0.5) else np.pi))
+        length, phase = uniform(rng, 0.22, 0.28), uniform(rng, -0.6, 0.6) + (0.0 if chance(rng, 0.5) else np.pi)
+        wave = (0.0, length, phase, geometry.descending_span(anatomy)[1])
         anatomy = anatomy._replace(descending_x=line, descending_wave=wave)
         found = geometry.tortuosity(anatomy, _WAVES)
         below = np.flatnonzero(found < _number(winding))

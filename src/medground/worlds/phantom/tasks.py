@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from medground.datasets._phantom.streams import TASKS
+from medground.worlds.phantom.streams import TASKS
 
 Value = float | int | str | tuple[float, float] | Mapping[str, float]
 """A number; a direction; right and left; six margins."""
@@ -62,9 +62,7 @@ CRITERIA: Final[Mapping[str, Criterion]] = {
     "mediastinal_widening": Criterion(
         {"PA": 0.25, "AP": 0.33}, 0.015, 2, 1, ("no mediastinal widening", "mediastinal widening")
     ),
-    "aortic_knob_enlargement": Criterion(
-        {"": 2.5}, 0.1, 2, 1, ("aortic knob not enlarged", "aortic knob enlarged")
-    ),
+    "aortic_knob_enlargement": Criterion({"": 2.5}, 0.1, 2, 1, ("aortic knob not enlarged", "aortic knob enlarged")),
     "descending_aorta_enlargement": Criterion(
         {"": 2.5}, 0.1, 2, 1, ("descending aorta not enlarged", "descending aorta enlarged")
     ),

@@ -152,22 +152,27 @@ def _knob(x: float, y: float, knob: tuple[float, float, float]) -> float:
 
 
 @kernel
-def descending_middle(y: float, top: float, line: float, wave: tuple[float, float, float]) -> float:
+def descending_middle(y: float, top: float, line: float, wave: tuple[float, float, float, float]) -> float:
     """Return the x of the descending aorta's middle: from the knob towards the midline, in waves where tortuous.
 
     Args:
         y: height, below the knob's middle.
         top: height of the knob's middle.
         line: x at the knob.
-        wave: amplitude, wave length, phase.
+        wave: amplitude, wave length, phase, and the height below which the waves fade.
     """
     down = y - top
     middle = (line - 0.012) * (1.0 - smooth(down / 0.6)) + 0.012
-    return middle + wave[0] * math.sin(2.0 * math.pi * down / wave[1] + wave[2]) * smooth(down / 0.05)
+    if wave[0] == 0.0:
+        return middle
+    fade = smooth(down / 0.05) * (1.0 - smooth((y - wave[3]) / 0.06))
+    return middle + wave[0] * fade * math.sin(2.0 * math.pi * down / wave[1] + wave[2])
 
 
 @kernel
-def _descending(x: float, y: float, top: float, line: float, wave: tuple[float, float, float], half: float) -> float:
+def _descending(
+    x: float, y: float, top: float, line: float, wave: tuple[float, float, float, float], half: float
+) -> float:
     """Return the depth of the descending aorta, which runs from the knob to the diaphragm."""
     if y <= top:
         return 0.0

@@ -7,9 +7,9 @@ from typing import Final
 
 import numpy as np
 
-from medground.datasets._phantom import geometry
-from medground.datasets._phantom.scene import Scene
-from medground.datasets._phantom.tasks import TaskFact, Value, judge
+from medground.worlds.phantom import geometry
+from medground.worlds.phantom.scene import Scene
+from medground.worlds.phantom.tasks import TaskFact, Value, judge
 
 
 def values(scene: Scene) -> Mapping[str, Value | None]:

@@ -11,9 +11,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from medground.datasets._phantom.streams import TASKS, chance, stream, uniform
-from medground.datasets._phantom.tasks import ASCENDING, CRITERIA, Value
 from medground.errors import ConfigError, did_you_mean
+from medground.worlds.phantom.streams import TASKS, chance, stream, uniform
+from medground.worlds.phantom.tasks import ASCENDING, CRITERIA, Value
 
 NEAR: Final = 0.15
 """Share of the cases of a label that lie inside the tolerance: a larger one would reward saying the threshold."""
@@ -35,7 +35,7 @@ SPANS: Final[Mapping[str, Span]] = {
     "mediastinal_widening": Span(0.20, 0.45),
     "aortic_knob_enlargement": Span(1.35, 3.3),
     "descending_aorta_enlargement": Span(1.1, 3.1),
-    "descending_aorta_tortuous": Span(0.0004, 0.0022),
+    "descending_aorta_tortuous": Span(0.0004, 0.0017),
 }
 
 INCLUSIONS: Final = ("included", "apex", "right", "left", "bottom")
