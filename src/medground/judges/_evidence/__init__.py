@@ -1,0 +1,1 @@
+"""How the evidence judge reads a reply: clean, find numbers, split by task, bind, conclude."""
