@@ -115,7 +115,7 @@ WRONG = (
     r"(?:would |to )?flag\b(?: the \w+)?|remarkable|not as it should(?: be)?"
 )
 #: Which label means "nothing wrong"; projection has none.
-GOOD: dict[str, int | None] = dict.fromkeys(CUES, 0) | {"inclusion": 1, "projection": None}
+GOOD: dict[str, int | None] = {task: {"inclusion": 1, "projection": None}.get(task, 0) for task in CUES}
 
 NEGATION = re.compile(
     r"\b(?:not?|nor|never|none|nothing|neither|without|absent|absence|rules? out|ruled out|excluded|denied|"
