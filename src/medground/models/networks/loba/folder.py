@@ -11,6 +11,9 @@
 from __future__ import annotations
 
 import json
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,6 +31,14 @@ LOCATE: Final = "Locate the region first, then answer."
 
 KEPT: Final = ("project.", "sam.mask_decoder.")
 """Parts of the segmenter that are trained and stored; SAM's image encoder comes from the user's folder."""
+
+
+@contextmanager
+def peft_of_another_year() -> Iterator[None]:
+    """Leave out the warnings about names of transformers that peft uses and transformers has renamed."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing.*", category=FutureWarning)
+        yield
 
 
 def llava(folder: Path, attention: str = "sdpa") -> tuple[Any, Any]:
@@ -121,7 +132,8 @@ def load(folder: Path) -> tuple[Any, Any, Segmenter, tuple[list[float], list[flo
             "this folder was not written by `medground train loba`", where=folder, expected=FACTS, got=error
         ) from error
     model, processor = llava(base)
-    merged = PeftModel.from_pretrained(model, str(folder / ADAPTER), local_files_only=True).merge_and_unload()
+    with peft_of_another_year():
+        merged = PeftModel.from_pretrained(model, str(folder / ADAPTER), local_files_only=True).merge_and_unload()
     decoder, levels = sam(mask_base)
     segmenter = Segmenter(decoder, int(model.config.text_config.hidden_size))
     missing, surplus = segmenter.load_state_dict(load_file(folder / HEAD), strict=False)
