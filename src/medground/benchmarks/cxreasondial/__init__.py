@@ -1,0 +1,1 @@
+"""CXReasonDial: dialogues about a radiograph, held turn by turn against measured evidence."""
