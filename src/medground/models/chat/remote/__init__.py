@@ -1,0 +1,1 @@
+"""What a chat model behind a server needs: the wire format, waiting, limits, budgets, a cache of replies, a ledger."""
