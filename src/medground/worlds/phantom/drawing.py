@@ -17,8 +17,9 @@ from medground.worlds.phantom.landmarks import Point, landmarks, measurements
 from medground.worlds.phantom.lesions import apply
 from medground.worlds.phantom.markers import stamp
 from medground.worlds.phantom.scene import Scene
+from medground.worlds.phantom.silhouette import anatomies
 from medground.worlds.phantom.streams import stream
-from medground.worlds.phantom.tissue import AORTA, HEART, LEFT_LUNG, RIGHT_LUNG, TRACHEA, ZONE, tissue
+from medground.worlds.phantom.tissue import HEART, TRACHEA, tissue
 from medground.worlds.phantom.vessels import capsules
 
 Mask = NDArray[np.bool_]
@@ -59,14 +60,7 @@ class Drawing:
     @cached_property
     def anatomies(self) -> Mapping[str, Mask]:
         """Anatomy -> its mask, in the order of ``ANATOMIES``."""
-        zone = self.labels // ZONE
-        lungs = {"right": (self.labels & RIGHT_LUNG) > 0, "left": (self.labels & LEFT_LUNG) > 0}
-        parts = {
-            f"{side} {name} lung": lung & (zone == third)
-            for side, lung in lungs.items()
-            for third, name in enumerate(("upper", "mid", "lower"))
-        }
-        return {**parts, "heart": (self.labels & HEART) > 0, "aorta": (self.labels & AORTA) > 0}
+        return anatomies(self.labels)
 
     @property
     def masks(self) -> Mapping[str, Mask]:

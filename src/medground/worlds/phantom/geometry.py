@@ -6,7 +6,7 @@ All functions are pure; lengths are in image widths of the thorax frame unless s
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from medground.worlds.phantom.outlines import AXIS, PHASES, UNIT
 from medground.worlds.phantom.tasks import REFERENCE_WIDTH
 from medground.worlds.phantom.tissue import KNOB_STRETCH, descending_middle, windpipe
 
-Floats = NDArray[np.float64]
+Floats = NDArray[np.floating[Any]]
 
 MEDIASTINUM_TOP: Final = 0.24
 """Upper end of the upper mediastinum: higher up the lungs' tops leave no border to measure."""
@@ -104,7 +104,7 @@ def midclavicular(anatomy: Anatomy) -> tuple[float, float]:
 def midclavicular_x(anatomy: Anatomy, y: Floats) -> Floats:
     """Return the x of the mid-clavicular line at a height; the line is upright in the picture, not in the thorax."""
     x0, y0 = midclavicular(anatomy)
-    return x0 - anatomy.pose.b / anatomy.pose.a * (y - y0)
+    return np.asarray(x0 - anatomy.pose.b / anatomy.pose.a * (y - y0))
 
 
 def rib_phase(anatomy: Anatomy, x: Floats, y: Floats) -> Floats:
@@ -112,7 +112,7 @@ def rib_phase(anatomy: Anatomy, x: Floats, y: Floats) -> Floats:
     ribs = anatomy.posterior
     t = np.abs(x) / (at(anatomy.cage, y) + CAGE_WALL)
     slope = np.interp(t, UNIT, ribs.slope)
-    return (y - ribs.origin - slope * (0.75 + 0.6 * (y - 0.2))) / ribs.spacing
+    return np.asarray((y - ribs.origin - slope * (0.75 + 0.6 * (y - 0.2))) / ribs.spacing)
 
 
 CAGE_WALL: Final = 0.012

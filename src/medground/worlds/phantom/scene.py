@@ -7,9 +7,9 @@ pasted elsewhere or of another size, another view, another value of a task, and 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Final, Literal, cast
+from typing import Any, Final, Literal, cast
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from medground.worlds.phantom.exposure import Exposure, draw_exposure
 from medground.worlds.phantom.findings import ENLARGED, MAKERS, Lesion, resized
 from medground.worlds.phantom.heart import Heart, shape_heart
 from medground.worlds.phantom.markers import Marker, draw_marker
-from medground.worlds.phantom.solve import solve
+from medground.worlds.phantom.solve import solve, usual_heart
 from medground.worlds.phantom.streams import DEVICES, FINDINGS, TASKS, chance, stream, uniform
 from medground.worlds.phantom.tasks import Value, judge
 from medground.worlds.phantom.vessels import Segments, draw_vessels
@@ -155,9 +155,22 @@ class Scene:
         """Return the same case with other values of some tasks, see :mod:`medground.worlds.phantom.wishes`."""
         return self._with(values={**self.wishes.values, **values})
 
-    def _with(self, **changes: object) -> Scene:
+    def _with(self, **changes: Any) -> Scene:
         kept = {name: getattr(self.wishes, name) for name in Wishes.__dataclass_fields__}
+        before, after = HEART in self.findings, HEART in changes.get("findings", self.findings)
+        if before != after and "values" not in changes:
+            # The wish for a heart's width gives way to the wish for a finding.
+            changes["values"] = {task: value for task, value in kept["values"].items() if task != "cardiomegaly"}
+        elif changes.keys() <= {"findings", "attempts", "sizes"}:
+            return self._lesioned(Wishes(**{**kept, **changes}))
         return make_scene(self.seed, self.case, **{**kept, **changes})
+
+    def _lesioned(self, asked: Wishes) -> Scene:
+        """Return the scene with other lesions; thorax, exposure and the rest stay as they are."""
+        _check(asked)
+        present: tuple[str, ...] = tuple(finding for finding in FINDINGS if finding in (asked.findings or ()))
+        lesions = {f: _lesions(self.seed, self.case, f, self.anatomy, asked) for f in present if f in MAKERS}
+        return replace(self, wishes=asked, findings=present, lesions=lesions)
 
 
 def _require(finding: str, there: Sequence[str]) -> None:
@@ -219,7 +232,10 @@ def make_scene(
     if wanted:
         anatomy, exposure = solve(anatomy, exposure, seed, case, wanted)
     heart, ratio = anatomy.heart, anatomy.heart_ratio
-    if HEART in present and "cardiomegaly" not in wanted:
+    if "cardiomegaly" in wanted:
+        # What is the same with and without the finding (scatter, for one) is taken from a usual heart.
+        anatomy = usual_heart(anatomy)
+    elif HEART in present:
         heart, ratio = _enlarged(stream(seed, case, HEART), anatomy)
     follows = seen if view is None and population == "default" else ""
     return Scene(
@@ -304,6 +320,12 @@ def _lesions(seed: int, case: int, finding: str, anatomy: Anatomy, asked: Wishes
     if finding in asked.sizes:
         lesions = tuple(resized(finding, lesion, asked.sizes[finding]) for lesion in lesions)
     return lesions
+
+
+def place_lesions(scene: Scene, finding: str, attempt: int) -> tuple[Lesion, ...]:
+    """Return the lesions of a finding at one of its places, whether or not the scene has it."""
+    asked = replace(scene.wishes, attempts={**scene.wishes.attempts, finding: attempt})
+    return _lesions(scene.seed, scene.case, finding, scene.anatomy, asked)
 
 
 def _devices(seed: int, case: int, anatomy: Anatomy, asked: Wishes, follows: str) -> tuple[Device, ...]:

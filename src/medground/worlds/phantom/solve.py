@@ -187,6 +187,11 @@ def _arch(anatomy: Anatomy, seed: int, case: int, wanted: Mapping[str, Value]) -
     return anatomy
 
 
+def usual_heart(anatomy: Anatomy) -> Anatomy:
+    """Return the thorax with a heart that takes 0.45 of the lungs' width."""
+    return _heart(anatomy, 0.45)
+
+
 def _heart(anatomy: Anatomy, ratio: float) -> Anatomy:
     """Set the heart's width to this share of both lungs' width."""
     drawn = ratio * geometry.lung_width(anatomy) / (2 * anatomy.cage_half_width)
