@@ -49,7 +49,21 @@ def test_a_table_names_maps_and_scores(folder: Path) -> None:
     said = Precomputed(folder).predict([picture("c/1"), picture("a"), picture("b")], ["Mass"])
     assert not said.absent
     np.testing.assert_array_equal(said.scores[:, 0], [0.25, 3, 4])
-    np.testing.assert_array_equal(said.probabilities[:, 0], [0.25, 0.9, np.nan])
+    np.testing.assert_array_equal(said.probabilities[:, 0], [np.nan, 0.9, np.nan])
+
+
+def test_the_scale_belongs_to_the_column(folder: Path) -> None:
+    # Of logits between -3 and 3.5, four lie in [0, 1]: none of them is a probability.
+    logits = [-3.0, -1.5, 0.2, 0.4, 0.9, 1.0, 1.7, 2.2, 3.0, 3.5]
+    lines = "\n".join(f"c{i},Mass,{x}" for i, x in enumerate(logits))
+    (folder / "scores.csv").write_text(f"case_id,finding,score\n{lines}\n")
+    said = Precomputed(folder).predict([picture(f"c{i}") for i in range(10)], ["Mass"])
+    np.testing.assert_array_equal(said.scores[:, 0], logits)
+    assert np.isnan(said.probabilities).all()
+    lines = "\n".join(f"c{i},Mass,{x / 10}" for i, x in enumerate(range(10)))
+    (folder / "scores.csv").write_text(f"case_id,finding,score\n{lines}\n")
+    said = Precomputed(folder).predict([picture(f"c{i}") for i in range(10)], ["Mass"])
+    np.testing.assert_array_equal(said.probabilities, said.scores)
 
 
 def test_other_files_are_another_model(folder: Path) -> None:

@@ -2,7 +2,8 @@
 
 A folder holds ``<case id>/<finding>.npz`` (or ``.npy``, or a grey ``.png``), or a table ``maps.csv`` with the columns
 ``case_id, finding, file``. An optional table ``scores.csv`` has ``case_id, finding, score`` and, where the score is not
-a probability, ``probability``.
+a probability, ``probability``. Scores are taken for probabilities where the whole column lies in [0, 1]; ranking (AUC,
+average precision) needs no probability.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Precomputed:
         self.maps = maps
         self.title = title
         self._files = {(r["case_id"], r["finding"]): r["file"] for r in _table(maps / "maps.csv", "file")}
-        self._scores = {(r["case_id"], r["finding"]): _score(r) for r in _table(maps / "scores.csv", "score")}
+        self._scores = _scores(maps / "scores.csv")
         if not (self._files or self._scores or any(path.suffix in SUFFIXES for path in maps.glob("*/*"))):
             raise ModelError(
                 "the folder holds no maps and no scores",
@@ -114,13 +115,26 @@ def _table(path: Path, column: str) -> Iterator[Mapping[str, str]]:
         yield from reader
 
 
-def _score(row: Mapping[str, str]) -> tuple[float, float]:
-    """Score and probability; a score is its own probability where it lies in [0, 1] and none is given."""
+def _scores(path: Path) -> dict[tuple[str, str], tuple[float, float]]:
+    """Return (case, finding) -> score and probability, NaN where there is none.
+
+    Scale is a property of a column: of logits that happen to lie in [0, 1], none is a probability.
+    """
+    rows = [(r["case_id"], r["finding"], _number(r, "score"), _number(r, "probability")) for r in _table(path, "score")]
+    likely = all(0 <= score <= 1 for *_, score, _ in rows if not np.isnan(score))
+    given = any(not np.isnan(probability) for *_, probability in rows)
+    return {
+        (case, finding): (score, score if likely and not given else probability)
+        for case, finding, score, probability in rows
+    }
+
+
+def _number(row: Mapping[str, str], column: str) -> float:
+    text = row.get(column) or ""
+    if not text and column == "probability":
+        return np.nan
     try:
-        score = float(row["score"])
-        given = row.get("probability") or ""
-        probability = float(given) if given else (score if 0 <= score <= 1 else np.nan)
+        return float(text)
     except ValueError as error:
         where = f"{row['case_id']}, {row['finding']}"
         raise ModelError("scores.csv holds a value that is no number", where=where, got=str(error)) from error
-    return score, probability
