@@ -103,7 +103,7 @@ def test_skipped_cases_are_counted(run_file: Path, tiny_manifest: Path, tmp_path
         "run", str(run_file), "--out", str(tmp_path / "runs"), "--set", "engine.on_error=skip", "--json"
     )
     data = json.loads(skipped.stdout)
-    assert [task["cases_failed"] for task in data["summary"]["tasks"]] == [1, 1]
+    assert [task["cases_failed"] for task in data["summary"]["data"]["tasks"]] == [1, 1]
     failures = (tmp_path / "runs/tiny/failures.jsonl").read_text().splitlines()
     assert len(failures) == 2
     assert json.loads(failures[0])["item"] == "case03"

@@ -77,7 +77,7 @@ def test_the_pytorch_model_of_the_guide_runs(workplace: Path, tiny_manifest: Pat
     module = importlib.import_module("my_model")
     save_file(module.Network().state_dict(), workplace / "my_model.safetensors")
     out = json.loads(medground("run", "my_model.yaml", "--json", cwd=workplace))
-    (task,) = out["summary"]["tasks"]
+    (task,) = out["summary"]["data"]["tasks"]
     assert (task["model"], task["pairs"], task["cases_failed"]) == ("OurModel", 12, 0)
 
 
@@ -94,7 +94,7 @@ def test_the_dataset_of_the_guide_reads(workplace: Path, tiny_manifest: Path) ->
     }
     (workplace / "run.yaml").write_text(yaml.safe_dump(run))
     out = json.loads(medground("run", "run.yaml", "--json", cwd=workplace))
-    assert out["summary"]["tasks"][0]["pairs"] == 1
+    assert out["summary"]["data"]["tasks"][0]["pairs"] == 1
 
 
 def test_the_metric_of_the_guide_is_right(workplace: Path) -> None:

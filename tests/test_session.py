@@ -37,7 +37,10 @@ def test_a_run_gives_rows_maps_tables_and_a_summary(run_file: Path, tmp_path: Pa
     report = run_a_file(run_file, out=tmp_path / "runs")
     assert (report.items, report.failures, report.chunks) == (24, 0, 6)
     summary = json.loads((tmp_path / "runs/tiny/summary.json").read_text())
-    assert [(t["model"], t["pairs"]) for t in summary["tasks"]] == [("baseline_centre", 12), ("baseline_random", 12)]
+    assert [(t["model"], t["pairs"]) for t in summary["data"]["tasks"]] == [
+        ("baseline_centre", 12),
+        ("baseline_random", 12),
+    ]
     assert (tmp_path / "runs/tiny/tables/overview.tex").is_file()
     resolved = yaml.safe_load((tmp_path / "runs/tiny/run.yaml").read_text())
     assert resolved["benchmark"]["protocol"] == "xbench"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -10,10 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+WIDE = 120
+"""Columns of text that are printed without asking how wide the terminal is: what it wraps can still be read."""
+
 if TYPE_CHECKING:
     import polars as pl
 
-    from medground.benchmarks.base import Summary
+    from medground.benchmarks.results import Summary
     from medground.commands.compare import Comparison
     from medground.commands.score import Score
     from medground.commands.validate import Check
@@ -25,13 +29,9 @@ if TYPE_CHECKING:
 def show_run(report: RunReport, *, as_json: bool) -> None:
     """Show the summary of a run, where its time went, and where it lies."""
     if as_json:
-        _print_json({"folder": str(report.folder), "summary": report.summary.data})
+        _print_json({"folder": str(report.folder), "summary": report.summary.to_json()})
         return
-    data = report.summary.data
-    if "protocol_in_words" in data:
-        typer.echo(f"\n{data['protocol_in_words']}")
-    show_glance(report.summary, "glance")
-    show_side_by_side(report.summary)
+    show_summary(report.summary)
     typer.echo(f"\n{report.items} items, {report.failures} failed, {report.chunks} chunks ({report.reused} reused)")
     seconds = report.profile["total"].get("seconds", {})
     if seconds:
@@ -73,10 +73,7 @@ def show_score(score: Score, *, as_json: bool) -> None:
     if as_json:
         _print_json(score.as_json())
         return
-    typer.echo(f"\n{score.protocol.in_words()}")
-    for name in ("glance", "glance_by_class"):
-        show_glance(score.summary, name)
-    show_side_by_side(score.summary)
+    show_summary(score.summary)
     if score.folder is not None:
         typer.echo(f"\nscores: {score.folder}")
 
@@ -130,29 +127,21 @@ def show_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
         _fact(key, value, "")
 
 
-def show_glance(summary: Summary, name: str) -> None:
-    """Show the table of a summary that is made for a terminal; the first one where a benchmark makes none."""
-    table = summary.tables.get(name)
-    if table is None and summary.tables:
-        table = next(iter(summary.tables.values()))
-    if table is None or not len(table):
-        return
-    if "dataset" in table.columns:
-        for (dataset,), part in table.group_by("dataset", maintain_order=True):
-            show_table(part.drop("dataset"), str(dataset))
-    else:
-        show_table(table, "")
-    typer.echo(summary.data.get("legend", ""))
-
-
-def show_side_by_side(summary: Summary) -> None:
-    """Show several datasets beside each other where a summary does, turned to fit: its rows across."""
-    table = summary.tables.get("table1")
-    if table is None:
-        return
-    names, *columns = table.columns
-    rows = [{"percent": c} | dict(zip(table[names], table[c], strict=True)) for c in columns if any(table[c])]
-    _table("Datasets side by side", rows)
+def show_summary(summary: Summary) -> None:
+    """Show how a summary was read and the tables that are made for a terminal; the first where there are none."""
+    if summary.described:
+        typer.echo(f"\n{summary.described}")
+    for name in summary.shown or tuple(summary.tables)[:1]:
+        table = summary.tables.get(name)
+        if table is None or not len(table):
+            continue
+        if table.columns[0] == "dataset":
+            for (dataset,), part in table.group_by("dataset", maintain_order=True):
+                show_table(part.drop("dataset"), str(dataset))
+        else:
+            show_table(table, name.replace("_", " "))
+    if summary.legend:
+        typer.echo(summary.legend)
 
 
 def show_table(table: pl.DataFrame, title: str) -> None:
@@ -178,6 +167,7 @@ def _table(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    rows = _fitted(rows)
     table = Table(
         title=title or None, title_justify="left", header_style="bold", pad_edge=False, padding=(0, 1), box=SIMPLE_HEAD
     )
@@ -188,6 +178,23 @@ def _table(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
         table.add_row(*(Text("" if value is None else str(value)) for value in row.values()))
     # As wide as the table asks for: a narrow terminal wraps lines, but no number is cut.
     Console(width=max(Console().width, 300)).print(table, soft_wrap=True)
+
+
+def _fitted(rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """Return rows that fit the terminal: a table much wider than it, and than it is long, is turned."""
+    if not rows or len(rows[0]) <= len(rows) + 1:
+        return rows
+    first, *columns = rows[0]
+    width = sum(max(len(str(c)), *(len(str(row[c] or "")) for row in rows)) + 2 for c in rows[0])
+    heads = [str(row[first]) for row in rows]
+    if width <= max(_terminal_width(), WIDE) or len(set(heads)) < len(heads):
+        return rows
+    turned = ({first: column} | dict(zip(heads, (row[column] for row in rows), strict=True)) for column in columns)
+    return [row for row in turned if any(list(row.values())[1:])]
+
+
+def _terminal_width() -> int:
+    return shutil.get_terminal_size().columns
 
 
 def _print_json(data: Any) -> None:

@@ -7,7 +7,20 @@ from typing import Any
 
 import pytest
 
-from medground.benchmarks.results import ANSWERS, FORMAT, QUESTIONS, Cell, Cells, ModelFacts, Question, Summary, Verdict
+from medground.benchmarks.results import (
+    ANSWERS,
+    FORMAT,
+    KEYS,
+    QUESTIONS,
+    Cell,
+    Cells,
+    ModelFacts,
+    Question,
+    Summary,
+    Verdict,
+    frame,
+    with_floors,
+)
 from medground.errors import MetricError, RunError
 from medground.metrics.spec import MetricSpec
 
@@ -181,3 +194,19 @@ def test_facts_of_a_model_that_nothing_is_known_of() -> None:
 def test_a_metric_that_nobody_specifies_claims_nothing(summary: Summary) -> None:
     assert summary.spec("auc").floor == "chance"
     assert summary.spec("mine").direction == "neither"
+
+
+def test_floors_come_from_the_specification() -> None:
+    cells = [cell(), cell(metric="pointing", value=0.6), cell(metric="prior", value=0.2), cell(metric="free")]
+    cells.append(cell(metric="pointing", group="a", scope="class", value=0.7))
+    specs = [MetricSpec("auc", "AUC", floor_value=0.5), MetricSpec("pointing", "Pointing", floor_metric="prior")]
+    assert [c.floor for c in with_floors(cells, specs)] == [0.5, 0.2, None, None, None]
+
+
+def test_cells_as_a_table_keep_every_digit_and_further_counts() -> None:
+    table = frame([cell(value=1 / 3, counts={"skipped": 2}), cell(value=None, reason="none", n=0)])
+    assert table["value"].to_list() == [1 / 3, None]
+    assert table["skipped"].to_list() == [2, 0]
+    assert frame([]).columns[: len(KEYS)] == list(KEYS)
+    with pytest.raises(MetricError, match="name of its own"):
+        cell(counts={"n": 1})

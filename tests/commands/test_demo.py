@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from medground.benchmarks.results import Cell, Summary
 from medground.commands.demo import demo_run_file, explain
 from medground.reporting.report import write_report
 from medground.session import assemble, run_session
@@ -18,8 +19,9 @@ def test_the_demo_is_a_run_file_like_any_other() -> None:
     assert [d.label for d in session.datasets] == ["phantom"]
 
 
-def cell(model: str, metric: str, value: float | None) -> dict[str, Any]:
-    return {"model": model, "metric": metric, "value": value, "scope": "macro", "subset": "main"}
+def cell(model: str, metric: str, value: float | None) -> Cell:
+    reason = "no region" if value is None else None
+    return Cell(benchmark="xbench", model=model, metric=metric, value=value, scope="macro", reason=reason)
 
 
 def test_five_lines_read_the_numbers_aloud() -> None:
@@ -30,7 +32,7 @@ def test_five_lines_read_the_numbers_aloud() -> None:
         cell("reference", "dice@best", None),
         cell("baseline_all_foreground", "dice@best", 0.08),
     ]
-    lines = explain({"cells": cells})
+    lines = explain(Summary(cells=cells))
     assert [line[0] for line in lines[1:]] == ["1", "2", "3", "4", "5"]
     assert "92 %" in lines[1]
     assert "79 %" in lines[2]

@@ -56,7 +56,7 @@ def test_the_golden_heat_maps(
         assert item["dice"] == pytest.approx(want[name][dice], abs=1e-7)
         for got, right in zip(item["iou"], want[name][iou], strict=True):
             assert (got is None) if right is None else got == pytest.approx(right, abs=1e-7)
-    (threshold,) = [t for t in found["summary"]["thresholds"] if t["subset"] == "main"]
+    (threshold,) = [t for t in found["summary"]["data"]["thresholds"] if t["subset"] == "main"]
     assert threshold["tau"] == expected["aggregate"][name]["best_tau"]
     (macro,) = [c for c in found["summary"]["cells"] if (c["scope"], c["metric"]) == ("pairs", "dice@best")]
     assert macro["value"] == pytest.approx(expected["aggregate"][name]["dice_at_best"], abs=1e-7)
@@ -163,8 +163,8 @@ def test_a_run_is_scored_again_as_if_it_had_been_run_so(run_file: Path, tmp_path
     again = score(tmp_path / "runs/tiny", PROTOCOLS["chexlocalize"], None, None)
     run_a_file(run_file, ["name=other", "benchmark.protocol=chexlocalize"], out=tmp_path / "runs")
     direct = json.loads((tmp_path / "runs/other/summary.json").read_text())
-    assert again.summary.data["cells"] == direct["cells"]
-    assert again.summary.data["thresholds"] == direct["thresholds"]
+    assert again.summary.to_json()["cells"] == direct["cells"]
+    assert again.summary.data["thresholds"] == direct["data"]["thresholds"]
     assert json.loads((tmp_path / "runs/tiny/scores/chexlocalize/summary.json").read_text()) == direct
     assert (tmp_path / "runs/tiny/scores/chexlocalize/tables/overview.csv").is_file()
 
@@ -205,7 +205,7 @@ def test_maps_made_elsewhere_are_read_again_and_must_not_have_changed(tiny_manif
     )
     before = run_a_file(tmp_path / "run.yaml", out=tmp_path / "runs").summary
     again = score(tmp_path / "runs/pre", PROTOCOLS["xbench"], None, None).summary
-    assert again.data["cells"] == before.data["cells"]
+    assert again.cells == before.cells
     changed = next(maps.rglob("*.npy"))
     np.save(changed, np.eye(3, dtype=np.float32))
     with pytest.raises(RunError, match="has changed"):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from medground.benchmarks.results import Summary
 from medground.errors import RunError
 from medground.reporting.report import write_report
 from medground.reporting.runs import read_run
@@ -65,9 +66,9 @@ def test_the_top_says_models_data_protocol_date_and_answers(page: Element, finis
     (header,) = page.all("header")
     assert header.all("h1")[0].text == "Looker and Corner on Ours"
     assert read_run(finished).date in header.text
-    assert " ".join(summary["protocol_in_words"].split()) in header.text
+    assert " ".join(summary["described"].split()) in header.text
     assert "30 cases, 15 patients, 45 regions" in header.text
-    assert "Corner does not show that it looks at the evidence." in header.text
+    assert "points at the finding: no; covers the finding: no." in header.text
     warnings = [w.text for w in page.all("ul", class_="warnings")]
     assert any("1 of 45 maps are flat" in w and "1 of 30 cases could not be read" in w for w in warnings)
 
@@ -82,8 +83,8 @@ def test_every_number_of_every_table_is_in_the_summary(page: Element, summary: d
     intervals = {f"[{printed(c, 'low')}, {printed(c, 'high')}]" for c in summary["cells"] if c["low"] is not None}
     counts = {str(c[k]) for c in summary["cells"] for k in ("n", "undefined", "flat", "failed")}
     counts |= {str(c["n"] + c["undefined"] + c["failed"]) for c in summary["cells"]}
-    counts |= {str(task["pairs"]) for task in summary["tasks"]}
-    counts.add(str(sum(task["cases"] for task in summary["tasks"][:1]) * len(FINDINGS)))  # annotated pairs
+    counts |= {str(task["pairs"]) for task in summary["data"]["tasks"]}
+    counts.add(str(sum(task["cases"] for task in summary["data"]["tasks"][:1]) * len(FINDINGS)))  # annotated pairs
     seen = 0
     for rows in tables(page).values():
         for cell in [c for row in rows for c in row if c.tag == "td" and c.text]:
@@ -117,8 +118,8 @@ def test_the_n_of_every_table_adds_up(page: Element, summary: dict) -> None:
 
 def test_every_number_of_every_figure_is_in_the_summary(page: Element, summary: dict) -> None:
     values = {round(100 * c["value"], 4) for c in summary["cells"] if c["value"] is not None}
-    curves = {round(100 * v, 4) for c in summary["curves"] for v in c["dice"] if v is not None}
-    bins = {v for r in summary["reliability"] for k in ("probability", "frequency") for v in r[k]}
+    curves = {round(100 * v, 4) for c in summary["data"]["curves"] for v in c["dice"] if v is not None}
+    bins = {v for r in summary["data"]["reliability"] for k in ("probability", "frequency") for v in r[k]}
     for figure in block(page, "figures"):
         known = bins if "reliability" in figure["anchor"] else values | curves
         along = "x" if "forest" in figure["anchor"] else "y"
@@ -227,14 +228,14 @@ def test_protocols_never_share_a_table(finished: Path, tmp_path: Path) -> None:
     titles = [h.text for h in page.all("h2")]
     assert "Ours (xbench)" in titles
     assert "Ours (xbench (changed))" in titles
-    assert "Whether Looker looks at the evidence cannot be told." in page.all("header")[0].text
+    assert "points at the finding: cannot be told" in page.all("header")[0].text
 
 
 def test_a_benchmark_without_a_component_shows_its_tables(run_copy: Path) -> None:
     manifest = json.loads((run_copy / "manifest.json").read_text())
     manifest["benchmark"]["name"] = "somebody_elses"
     (run_copy / "manifest.json").write_text(json.dumps(manifest))
-    (run_copy / "summary.json").write_text(json.dumps({"anything": [SCRIPT]}))
+    (run_copy / "summary.json").write_text(json.dumps(Summary(benchmark="somebody_elses", notes=[SCRIPT]).to_json()))
     (run_copy / "tables" / "long.csv").write_text("name,value\n" + "".join(f"{SCRIPT},{k}\n" for k in range(600)))
     page = read(write_report([run_copy]))
     found = tables(page)

@@ -19,7 +19,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from medground.benchmarks.base import Item, Measured, Summary
+from medground.benchmarks.base import Item, Measured
+from medground.benchmarks.results import Summary
 from medground.errors import DataError
 
 SCHEMA = pl.Schema(
@@ -138,7 +139,7 @@ class FakeBenchmark:
             mean = used["score"].mean() if len(used) else None
             data["/".join(path)] = {"mean": mean, "n": len(used), "failed": len(frame) - len(used)}
             lines.append({"task": "/".join(path), "mean": mean, "n": len(used)})
-        return Summary(data, {"means": pl.DataFrame(lines, schema_overrides={"mean": pl.Float64})})
+        return Summary(data=data, tables={"means": pl.DataFrame(lines, schema_overrides={"mean": pl.Float64})})
 
     def manifest(self):
         return {"seed": 0, "api_key": "sk-very-secret"}

@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 import yaml
 
-from medground.benchmarks.base import Item, Measured, Summary
+from medground.benchmarks.base import Item, Measured
+from medground.benchmarks.results import Summary
 from medground.errors import RunError
 from medground.running.options import Options, available_cores
 from medground.running.progress import Progress
@@ -83,7 +84,7 @@ class TestKillAndResume:
 
             def summarise(self, rows):
                 scores = rows["m", "d"]["score"]
-                return Summary({"mean": round(scores.mean(), 10), "n": len(scores)}, {})
+                return Summary(data={"mean": round(scores.mean(), 10), "n": len(scores)})
 
             def manifest(self):
                 return {}
@@ -144,7 +145,7 @@ def test_a_run_leaves_what_the_design_lists(fake, tmp_path):
             "detail": "the mask is cut short | where: /data/s09.mask.png",
         },
     ]
-    assert json.loads((tmp_path / "summary.json").read_text())["a/data"]["failed"] == 1
+    assert json.loads((tmp_path / "summary.json").read_text())["data"]["a/data"]["failed"] == 1
     assert (tmp_path / "tables" / "means.csv").read_text().startswith("task,mean,n\na/data,0.")
     profile = json.loads((tmp_path / "profile.json").read_text())
     assert profile == report.profile

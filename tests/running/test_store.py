@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 
 import polars as pl
 import pytest
 import yaml
 
-from medground.benchmarks.base import Measured, Summary
+from medground.benchmarks.base import Measured
+from medground.benchmarks.results import Summary
 from medground.errors import RunError
 from medground.running.plan import make_plan
 from medground.running.store import Store
@@ -141,9 +143,10 @@ def test_a_damaged_chunk_is_announced(fake, tmp_path):
 def test_summary_and_tables_replace_older_ones(tmp_path):
     table = pl.DataFrame({"x": [1]})
     with Store(tmp_path, CONFIG) as store:
-        store.put_summary(Summary({"b": 1, "a": 2}, {"old": table}))
-        store.put_summary(Summary({"b": 1, "a": 2}, {"new": table}))
-        assert (tmp_path / "summary.json").read_text() == '{\n  "a": 2,\n  "b": 1\n}\n'
+        store.put_summary(Summary(data={"b": 1, "a": 2}, tables={"old": table}))
+        store.put_summary(Summary(data={"b": 1, "a": 2}, tables={"new": table}))
+        text = (tmp_path / "summary.json").read_text()
+        assert list(json.loads(text)["data"]) == ["a", "b"]
         assert sorted(p.name for p in (tmp_path / "tables").iterdir()) == ["new.csv", "new.md", "new.tex"]
         store.remove_summary()
         assert not (tmp_path / "summary.json").exists()
@@ -152,9 +155,9 @@ def test_summary_and_tables_replace_older_ones(tmp_path):
 
 def test_a_summary_with_nan_replaces_nothing(tmp_path):
     with Store(tmp_path, CONFIG) as store:
-        store.put_summary(Summary({"a": 1}, {}))
-        with pytest.raises(RunError, match=r"summary\.a"):
-            store.put_summary(Summary({"a": float("nan")}, {}))
+        store.put_summary(Summary(data={"a": 1}))
+        with pytest.raises(RunError, match=r"summary\.data\.a"):
+            store.put_summary(Summary(data={"a": float("nan")}))
         assert (tmp_path / "summary.json").exists()
 
 

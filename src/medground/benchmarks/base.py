@@ -20,6 +20,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from medground.benchmarks.results import Summary
+
 
 @dataclass(frozen=True)
 class Item:
@@ -97,19 +99,6 @@ class Task(Protocol):
 
     def open(self) -> Stages:
         """Load the model and return the stages."""
-
-
-@dataclass(frozen=True)
-class Summary:
-    """What a benchmark says at the end: JSON-like, no NaN (undefined is None, with a reason beside it).
-
-    Attributes:
-        data: the content of ``summary.json``.
-        tables: file stem -> table, written as CSV (and Markdown and LaTeX) below ``tables``.
-    """
-
-    data: Mapping[str, Any]
-    tables: Mapping[str, pl.DataFrame]
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,7 @@ _CHECKED: dict[str, Any] = {"extra": "forbid", "strict": False}
 """How pydantic reads a record: fields that it does not know are errors."""
 
 _NUMBERS = ("value", "low", "high", "sd", "floor", "ceiling")
+_COUNTS = ("n", "undefined", "flat", "failed")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,6 +116,9 @@ class Cell:
             )
         if (self.low is None) != (self.high is None):
             raise MetricError("an interval has two ends", where=self.metric, got=f"[{self.low}, {self.high}]")
+
+        if taken := set(self.counts) & {f.name for f in fields(self)}:
+            raise MetricError("a further count has a name of its own", where=self.metric, got=", ".join(sorted(taken)))
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -334,6 +338,42 @@ class Cells(Sequence[Cell]):
         return list(dict.fromkeys(getattr(cell, name) for cell in self._cells))
 
 
+def with_floors(cells: Sequence[Cell], metrics: Iterable[MetricSpec]) -> list[Cell]:
+    """Return cells with what can be had without looking at the same items, where the metric names such a floor.
+
+    Args:
+        cells: in order; the metrics that hold floors are among them.
+        metrics: their specifications.
+    """
+    specs = {spec.name: spec for spec in metrics}
+    values = {cell.key: cell.value for cell in cells}
+
+    def floor(cell: Cell) -> float | None:
+        spec = specs.get(cell.metric)
+        if spec is None or spec.floor_metric is None:
+            return spec.floor_value if spec else None
+        return values.get((*cell.key[:-1], spec.floor_metric))
+
+    return [replace(cell, floor=floor(cell)) for cell in cells]
+
+
+def frame(cells: Sequence[Cell]) -> pl.DataFrame:
+    """Return cells as a table in their order, every digit kept: a column a field, and one for every further count."""
+    import polars as pl
+
+    names = list(dict.fromkeys(name for cell in cells for name in cell.counts))
+    schema = pl.Schema(
+        dict.fromkeys(KEYS, pl.String())
+        | dict.fromkeys(_NUMBERS, pl.Float64())
+        | dict.fromkeys(_COUNTS, pl.Int64())
+        | dict.fromkeys(names, pl.Int64())
+        | {"reason": pl.String()}
+    )
+    plain = (*KEYS, *_NUMBERS, *_COUNTS, "reason")
+    records = [{f: getattr(c, f) for f in plain} | {n: c.counts.get(n, 0) for n in names} for c in cells]
+    return pl.DataFrame(records, schema=schema)
+
+
 @dataclass(frozen=True)
 class Summary:
     """What a benchmark says at the end.
@@ -349,6 +389,9 @@ class Summary:
         metrics: what each metric of the cells is, in the order of tables.
         questions: those of its verdicts that are not in ``QUESTIONS``.
         level: coverage of every interval.
+        described: the reading in one sentence.
+        legend: what columns and marks of the tables in ``shown`` mean.
+        shown: names of the tables that a terminal shows, in order; none: the first table.
         notes: what a reader must know of the whole: one sentence each.
     """
 
@@ -362,6 +405,9 @@ class Summary:
     metrics: Sequence[MetricSpec] = ()
     questions: Sequence[Question] = ()
     level: float = 0.95
+    described: str = ""
+    legend: str = ""
+    shown: tuple[str, ...] = ()
     notes: Sequence[str] = ()
 
     def to_json(self) -> dict[str, Any]:
@@ -371,6 +417,9 @@ class Summary:
             "benchmark": self.benchmark,
             "reading": self.reading,
             "level": self.level,
+            "described": self.described,
+            "legend": self.legend,
+            "shown": list(self.shown),
             "notes": list(self.notes),
             "models": [_record(model) for model in self.models],
             "metrics": [_record(metric) for metric in self.metrics],
@@ -469,6 +518,9 @@ def _adapters() -> dict[str, Any]:
         "benchmark": str,
         "reading": str,
         "level": float,
+        "described": str,
+        "legend": str,
+        "shown": tuple[str, ...],
         "notes": list[str],
         "models": list[ModelFacts],
         "metrics": list[MetricSpec],

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import typer
 
 from medground import terminal
+from medground.benchmarks.results import Cells, Summary
 from medground.config import RunFile, parse_run_file
 from medground.running.options import available_cores
 from medground.running.progress import progress_on
@@ -42,23 +41,20 @@ def run_demo(out: Path) -> None:
     typer.echo(f"Drawing {CASES} chest radiographs whose findings are known to the pixel, then asking four models.")
     done = run_session(assemble(run), out / run.name, progress=progress_on())
     terminal.show_run(done, as_json=False)
-    for line in explain(done.summary.data):
+    for line in explain(done.summary):
         typer.echo(line)
     from medground.reporting.report import write_report
 
     typer.echo(f"\nreport: {write_report([done.folder])}")
 
 
-def explain(data: Mapping[str, Any]) -> list[str]:
+def explain(summary: Summary) -> list[str]:
     """Return five lines that read the demo's numbers aloud."""
+    cells = Cells(summary.cells)
 
     def percent(model: str, metric: str) -> str:
-        values = [
-            cell["value"]
-            for cell in data["cells"]
-            if (cell["model"], cell["metric"], cell["scope"], cell["subset"]) == (model, metric, "macro", "main")
-        ]
-        return "undefined" if not values or values[0] is None else f"{100 * values[0]:.0f} %"
+        cell = cells.one(model=model, metric=metric, scope="macro", subset="main")
+        return "undefined" if cell is None or cell.value is None else f"{100 * cell.value:.0f} %"
 
     ours, prior, floor = "reference", "baseline_class_prior", "baseline_all_foreground"
     return [

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from medground.benchmarks.base import Summary
+from medground.benchmarks.results import Summary
 from medground.benchmarks.xbench import XBench
 from medground.benchmarks.xbench.pairs import Pairs
 from medground.benchmarks.xbench.protocol import Protocol, resolve_protocol
@@ -63,7 +63,7 @@ class Score:
             for path, rows in self.rows.items()
             for item in score_items(Pairs.of(rows, self.protocol))
         ]
-        return {"protocol": self.protocol.model_dump(mode="json"), "items": items, "summary": self.summary.data}
+        return {"protocol": self.protocol.model_dump(mode="json"), "items": items, "summary": self.summary.to_json()}
 
 
 def read_protocol(text: str) -> Protocol:
@@ -255,7 +255,7 @@ def score_run(folder: Path, protocol: Protocol) -> Score:
     target = folder / "scores" / folder_name(protocol.name)
     tables = {f"tables/{name}": content for name, content in table_files(summary.tables).items()}
     try:
-        for name, content in {"summary.json": to_json(summary.data), **tables}.items():
+        for name, content in {"summary.json": to_json(summary.to_json()), **tables}.items():
             write_atomic(target / name, content)
     except OSError as error:
         raise RunError("the scores cannot be written", where=target, got=error.strerror or error) from error

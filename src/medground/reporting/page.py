@@ -16,7 +16,7 @@ from importlib.resources import files
 from itertools import groupby
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from medground.reporting.composition import Composition, Section
@@ -81,7 +81,7 @@ def _hash(text: str) -> str:
 @cache
 def _environment() -> Environment:
     environment = Environment(
-        loader=PackageLoader("medground.reporting"),
+        loader=FunctionLoader(_template),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -92,6 +92,13 @@ def _environment() -> Environment:
     environment.globals |= {"downloads": downloads, "families": families, "link": link}
     environment.filters |= {"unbroken": unbroken, "breakable": breakable}
     return environment
+
+
+def _template(name: str) -> str | None:
+    """Return a template: a shared one by its file name, one of a benchmark's folder as ``<folder>/<file>``."""
+    folder, _, file = name.rpartition("/")
+    path = files("medground.reporting").joinpath(*filter(None, [folder]), "templates", file)
+    return path.read_text(encoding="utf-8") if path.is_file() else None
 
 
 def _read(folder: str, names: Sequence[str]) -> str:

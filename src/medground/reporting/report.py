@@ -32,7 +32,7 @@ def write_report(runs: Sequence[Path], out: Path | None = None, images: Images =
         raise RunError("a report needs a run", fix="medground report RUN")
     read = [read_run(folder) for folder in runs]
     path = _place(read, out)
-    compositions = [component(b).compose(of, images) for b, of in _by_benchmark(read).items()]
+    compositions = [component(b)(of, images) for b, of in _by_benchmark(read).items()]
     html = render(compositions, _origin(read), provenance(read))
     try:
         write_atomic(path, html.encode())

@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 import yaml
 
+from medground.benchmarks.results import Summary
 from medground.errors import RunError
 from medground.running.reading import read_manifest
 
@@ -26,7 +27,7 @@ class Run:
         config: the resolved run file.
         config_text: the same, as written.
         manifest: versions, hashes, sessions.
-        summary: every number of the run.
+        summary: every number and verdict of the run.
         summary_sha256: of ``summary.json``.
         failures: one entry an item that could not be read.
     """
@@ -35,7 +36,7 @@ class Run:
     config: Mapping[str, Any]
     config_text: str
     manifest: Mapping[str, Any]
-    summary: Mapping[str, Any]
+    summary: Summary
     summary_sha256: str
     failures: Sequence[Mapping[str, Any]]
 
@@ -48,6 +49,11 @@ class Run:
     def benchmark(self) -> str:
         """The benchmark's name."""
         return str(self.manifest["benchmark"]["name"])
+
+    @property
+    def data(self) -> Mapping[str, Any]:
+        """What the benchmark keeps for its own report beside cells and verdicts."""
+        return self.summary.data
 
     @property
     def date(self) -> str:
@@ -86,7 +92,7 @@ def read_run(folder: Path) -> Run:
             yaml.safe_load(text),
             text,
             manifest,
-            json.loads(raw),
+            Summary.from_json(json.loads(raw), folder / "summary.json"),
             hashlib.sha256(raw).hexdigest(),
             [json.loads(line) for line in failures.split("\n") if line],
         )

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from medground.reporting.standing import Mark
-
+Mark = Literal["best", "second"]
 Kind = Literal["model", "baseline", "published", "count", "group", "mean"]
 
 SCREENFUL = 10

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from medground.benchmarks.base import Benchmark, Summary
+from medground.benchmarks.base import Benchmark
+from medground.benchmarks.results import Summary
 from medground.errors import RunError
 from medground.running.chunks import Receipt
 from medground.running.jsonable import to_json

@@ -19,7 +19,8 @@ from typing import Any
 
 import polars as pl
 
-from medground.benchmarks.base import Measured, Summary
+from medground.benchmarks.base import Measured
+from medground.benchmarks.results import Summary
 from medground.errors import RunError
 from medground.running.chunks import (
     DamagedChunkError,
@@ -200,7 +201,7 @@ class Store:
         Raises:
             RunError: a number is not finite, or the folder cannot be written.
         """
-        data = to_json(summary.data, "summary")
+        data = to_json(summary.to_json(), "summary")
         files = table_files(summary.tables)
         for name in _SUMMARY:
             _remove(self.folder / name)

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from medground.benchmarks.xbench.cells import Cell, frame
+from medground.benchmarks.results import Cell, frame
 from medground.benchmarks.xbench.glance import glance, legend
 
-WHO = {"model": "m", "dataset": "d", "subset": "main"}
+WHO: dict[str, Any] = {"benchmark": "xbench", "model": "m", "dataset": "d", "subset": "main"}
 
 
 def data(**changes: Any) -> dict[str, Any]:

@@ -59,7 +59,7 @@ def run(rows: dict[tuple[str, ...], pl.DataFrame], replicates: int = 50) -> Any:
 
 def cell(summary: Any, **where: str) -> dict[str, Any]:
     wanted = {"subset": "main", "group": ""} | where
-    found = [c for c in summary.data["cells"] if all(c[k] == v for k, v in wanted.items())]
+    found = [c for c in summary.to_json()["cells"] if all(c[k] == v for k, v in wanted.items())]
     assert len(found) == 1, (wanted, len(found))
     return found[0]
 
@@ -126,7 +126,7 @@ def test_grounding_is_a_mean_over_pairs_and_then_over_classes() -> None:
 @pytest.mark.parametrize("scope", ["view", "size"])
 def test_views_and_sizes_part_the_pairs(scope: str) -> None:
     rows = make_rows()
-    cells = [c for c in run({("m", "d"): rows}).data["cells"] if c["scope"] == scope and c["metric"] == "pointing"]
+    cells = [c for c in run({("m", "d"): rows}).to_json()["cells"] if c["scope"] == scope and c["metric"] == "pointing"]
     assert sum(c["n"] for c in cells) == len(Pairs.of(rows, PROTOCOL))
     assert len(cells) == (2 if scope == "view" else 4)
 
@@ -175,12 +175,12 @@ def test_what_a_model_has_seen_is_left_out_and_a_shared_table_stays_fair() -> No
 
 def test_the_summary_is_json_without_nan_and_the_same_each_time() -> None:
     rows = {("m", "d"): make_rows()}
-    one, two = (json.dumps(run(rows).data, allow_nan=False, sort_keys=True) for _ in range(2))
+    one, two = (json.dumps(run(rows).to_json(), allow_nan=False, sort_keys=True) for _ in range(2))
     assert one == two
 
 
 def test_no_replicates_no_intervals() -> None:
-    cells = run({("m", "d"): make_rows()}, replicates=0).data["cells"]
+    cells = run({("m", "d"): make_rows()}, replicates=0).to_json()["cells"]
     assert {c["low"] for c in cells} == {None}
     assert any(c["value"] is not None for c in cells)
 
@@ -227,7 +227,7 @@ def test_every_named_protocol_can_summarise_rows_of_its_own() -> None:
         small = resolve_protocol(protocol.model_dump() | {"name": "x", "grid": (16, 16)})
         rows = rows_from_maps(make_cases(6), FINDINGS, lambda *_: Found(np.eye(4)), small)
         summary = summarise({("m", "d"): rows}, {}, {"d": FINDINGS}, Options(small, 0, 0))
-        assert f"dice@{small.fixed[0]:g}" in {c["metric"] for c in summary.data["cells"]}
+        assert f"dice@{small.fixed[0]:g}" in {c["metric"] for c in summary.to_json()["cells"]}
 
 
 def test_a_class_of_one_patient_has_no_interval_but_stays_in_the_macro_mean_and_in_its_interval() -> None:

@@ -11,31 +11,34 @@ import polars as pl
 import pytest
 
 from medground import registry
-from medground.benchmarks.base import Summary
-from medground.benchmarks.xbench.cells import Cell, frame
+from medground.benchmarks.results import Cell, Summary, frame
+from medground.benchmarks.xbench.protocol import resolve_protocol
+from medground.benchmarks.xbench.specs import specs
 from medground.benchmarks.xbench.table1 import PAPER, table1
 from medground.config import read_run_file
 from medground.session import assemble, run_file as run
-from medground.terminal import show_side_by_side
+from medground.terminal import show_summary
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "seven_datasets.yaml"
+SPECS = {spec.name: spec for spec in specs(resolve_protocol("xbench"))}
+FAIR = {spec.name: spec for spec in specs(resolve_protocol({"base": "xbench", "split": "crossfit", "name": "fair"}))}
 VALUES = {"pointing": 0.5, "dice@best": 0.25, "iou@best": 0.125, "dice_floor": 0.2, "iou_floor": 0.1}
 
 
 def grid(model: str, dataset: str, *, n: int = 8, of: int = 8, **values: float | None) -> list[Cell]:
     """Return the cells of a task: macro means 0.01 above the means over pairs."""
     found = {"pointing_prior": 0.75} | VALUES | {k.replace("_best", "@best"): v for k, v in values.items()}
-    who: dict[str, Any] = {"model": model, "dataset": dataset, "group": ""}
+    who: dict[str, Any] = {"benchmark": "xbench", "model": model, "dataset": dataset, "group": ""}
     cells = []
     for metric, value in found.items():
-        above = None if value is None else value + 0.01
+        above, reason = (None, "why") if value is None else (value + 0.01, None)
         cells += [
-            Cell(**who, subset="main", scope="macro", metric=metric, value=above, low=0.0, high=1.0, n=2, reason="why"),
-            Cell(**who, subset="main", scope="pairs", metric=metric, value=value, n=n, undefined=of - n, reason="why"),
+            Cell(**who, scope="macro", metric=metric, value=above, low=0.0, high=1.0, n=2, reason=reason),
+            Cell(**who, scope="pairs", metric=metric, value=value, n=n, undefined=of - n, reason=reason),
             Cell(**who, subset="shared", scope="macro", metric=metric, value=0.999),
-            Cell(**who | {"group": "Mass"}, subset="main", scope="class", metric=metric, value=0.999),
+            Cell(**who | {"group": "Mass"}, scope="class", metric=metric, value=0.999),
         ]
-    return [*cells, Cell(**who, subset="main", scope="macro", metric="auc", value=0.999)]
+    return [*cells, Cell(**who, scope="macro", metric="auc", value=0.999)]
 
 
 def content(tasks: dict[tuple[str, str], int], *, averaging: str = "macro", optimistic: bool = True) -> dict[str, Any]:
@@ -53,7 +56,7 @@ def by_model(table: pl.DataFrame) -> dict[str, dict[str, Any]]:
 
 def test_models_down_datasets_across_in_the_papers_order_and_names() -> None:
     tasks = {(m, d): n for m in ("ours", "theirs") for d, (_, n) in reversed([*PAPER.items(), ("extra", ("", 3))])}
-    table = table1(frame(c for m, d in tasks for c in grid(m, d)), content(tasks))
+    table = table1(frame([c for m, d in tasks for c in grid(m, d)]), content(tasks), SPECS)
     assert table["model"].to_list() == ["ours", "theirs", "all foreground", "class prior", "regions"]
     titles = [name for name, _ in PAPER.values()] + ["extra"]
     measures = ("Pointing", "Dice (optimistic)", "IoU (optimistic)")
@@ -67,7 +70,7 @@ def test_models_down_datasets_across_in_the_papers_order_and_names() -> None:
 
 
 def test_the_order_is_that_of_the_printed_table() -> None:
-    printed = Path(registry.__file__).parent / "reporting" / "published" / "xbench" / "table1_grounding.csv"
+    printed = Path(registry.__file__).parent / "reporting" / "xbench" / "published_tables" / "table1_grounding.csv"
     names = dict.fromkeys(row["dataset"] for row in csv.DictReader(printed.read_text().splitlines()))
     assert [name for name, _ in PAPER.values()] == list(names)
     for component, (_, classes) in PAPER.items():
@@ -76,7 +79,7 @@ def test_the_order_is_that_of_the_printed_table() -> None:
 
 def test_a_dataset_with_other_classes_or_a_label_keeps_its_own_name() -> None:
     tasks = {("m", "chestx_det"): 13, ("m", "rsna_pneumonia"): 1, ("m", "RSNA Pneumonia"): 1}
-    table = table1(frame(c for m, d in tasks for c in grid(m, d, pointing=len(d) / 100)), content(tasks))
+    table = table1(frame([c for m, d in tasks for c in grid(m, d, pointing=len(d) / 100)]), content(tasks), SPECS)
     (row, *_) = table.to_dicts()
     assert row["rsna_pneumonia Pointing"] == "15.00"
     assert row["chestx_det Pointing"] == "11.00"
@@ -86,15 +89,15 @@ def test_a_dataset_with_other_classes_or_a_label_keeps_its_own_name() -> None:
 
 def test_pair_means_where_the_protocol_prints_them_and_no_optimism_where_there_is_none() -> None:
     tasks = {("m", "a"): 1, ("m", "b"): 1}
-    cells = frame(c for m, d in tasks for c in grid(m, d))
-    (row, *_) = table1(cells, content(tasks, averaging="pairs", optimistic=False)).to_dicts()
+    cells = frame([c for m, d in tasks for c in grid(m, d)])
+    (row, *_) = table1(cells, content(tasks, averaging="pairs", optimistic=False), FAIR).to_dicts()
     assert (row["a Pointing"], row["b Dice"], row["b IoU"]) == ("50.00", "25.00", "12.50")
 
 
 def test_what_a_value_rests_on_is_said_and_the_yardsticks_rest_on_the_most() -> None:
     tasks = {("some", "a"): 1, ("all", "a"): 1, ("some", "b"): 1, ("all", "b"): 1}
     cells = [*grid("some", "a", n=3, dice_floor=0.9), *grid("all", "a"), *grid("some", "b"), *grid("all", "b", n=2)]
-    rows = by_model(table1(frame(cells), content(tasks)))
+    rows = by_model(table1(frame(cells), content(tasks), SPECS))
     assert rows["some"]["a Pointing"] == "51.00 (3 of 8)"
     assert rows["all"]["a Pointing"] == "51.00"
     assert rows["all foreground"]["a Dice (optimistic)"] == "21.00"
@@ -104,7 +107,7 @@ def test_what_a_value_rests_on_is_said_and_the_yardsticks_rest_on_the_most() -> 
 def test_undefined_is_neither_nothing_nor_zero() -> None:
     tasks = {("m", "a"): 1, ("m", "b"): 1}
     cells = [*grid("m", "a", n=0, pointing=None, dice_best=None), *grid("m", "b")]
-    rows = by_model(table1(frame(cells), content(tasks)))
+    rows = by_model(table1(frame(cells), content(tasks), SPECS))
     assert (rows["m"]["a Pointing"], rows["m"]["a Dice (optimistic)"]) == ("undefined", "undefined")
 
 
@@ -112,19 +115,19 @@ def test_what_was_seen_in_training_stands_in_the_row() -> None:
     tasks = {("m", "nih_chestxray14"): 8, ("m", "b"): 1}
     data = content(tasks)
     data["tasks"][0] |= {"seen": "boxes", "cases_seen": 4}
-    rows = by_model(table1(frame(c for m, d in tasks for c in grid(m, d)), data))
+    rows = by_model(table1(frame([c for m, d in tasks for c in grid(m, d)]), data, SPECS))
     assert rows["m"]["seen in training"] == "ChestX-ray14: boxes; scored on the rest"
 
 
-def test_a_terminal_shows_it_turned(capsys: pytest.CaptureFixture[str]) -> None:
-    tasks = {("m", "a"): 1, ("m", "b"): 1}
-    table = table1(frame(c for m, d in tasks for c in grid(m, d)), content(tasks))
-    show_side_by_side(Summary({}, {"table1": table}))
+def test_a_terminal_shows_it_turned_where_it_would_not_fit(capsys: pytest.CaptureFixture[str]) -> None:
+    tasks = {("m", d): 1 for d in "abcdef"}
+    table = table1(frame([c for m, d in tasks for c in grid(m, d)]), content(tasks), SPECS)
+    show_summary(Summary(tables={"table1": table}))
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert ["percent", "m", "all", "foreground", "class", "prior", "regions"] in lines
+    assert ["model", "m", "all", "foreground", "class", "prior", "regions"] in lines
     assert ["b", "Dice", "(optimistic)", "26.00", "21.00"] in lines
     assert "seen" not in {word for line in lines for word in line}
-    show_side_by_side(Summary({}, {}))
+    show_summary(Summary())
     assert capsys.readouterr().out == ""
 
 

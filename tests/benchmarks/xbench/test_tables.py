@@ -1,19 +1,26 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from medground.benchmarks.xbench.cells import Cell, frame
-from medground.benchmarks.xbench.tables import heading, seen_text, wide, written
+from medground.benchmarks.printing import heading
+from medground.benchmarks.results import Cell, frame
+from medground.benchmarks.xbench.protocol import resolve_protocol
+from medground.benchmarks.xbench.specs import specs
+from medground.benchmarks.xbench.tables import seen_text, wide, written
 
-DATASET = {"model": "m", "dataset": "d", "subset": "main"}
+SPECS = {spec.name: spec for spec in specs(resolve_protocol("xbench"))}
+FAIR = {spec.name: spec for spec in specs(resolve_protocol({"base": "xbench", "split": "crossfit", "name": "fair"}))}
+LOW = {spec.name: spec for spec in specs(resolve_protocol("medklip"))}
+DATASET: dict[str, Any] = {"benchmark": "xbench", "model": "m", "dataset": "d", "subset": "main"}
 
 
 def test_a_number_is_written_in_percent_with_its_interval() -> None:
-    assert written({"metric": "auc", "value": 0.61618, "low": 0.5809, "high": 0.65}) == "61.62 [58.09, 65.00]"
-    assert written({"metric": "brier", "value": 0.25, "low": None, "high": None}) == "0.2500"
-    assert written({"metric": "auc", "value": None, "low": None, "high": None, "reason": "no positives"}) == (
-        "undefined: no positives"
-    )
+    assert written({"value": 0.61618, "low": 0.5809, "high": 0.65}, SPECS["auc"]) == "61.62 [58.09, 65.00]"
+    assert written({"value": 0.25, "low": None, "high": None}, SPECS["brier"]) == "0.2500"
+    undefined = {"value": None, "low": None, "high": None, "reason": "no positives"}
+    assert written(undefined, SPECS["auc"]) == "undefined: no positives"
 
 
 @pytest.mark.parametrize(
@@ -28,13 +35,15 @@ def test_a_number_is_written_in_percent_with_its_interval() -> None:
     ],
 )
 def test_only_searched_numbers_are_called_optimistic(metric: str, name: str) -> None:
-    assert heading(metric, optimistic=True) == name
-    assert heading(metric, optimistic=False) == name.removesuffix(" (optimistic)")
+    optimistic = LOW if metric in LOW and metric not in SPECS else SPECS
+    assert heading(optimistic[metric]) == name
+    if metric in FAIR:
+        assert heading(FAIR[metric]) == name.removesuffix(" (optimistic)")
 
 
 def test_a_best_f1_is_always_found_on_the_test_set() -> None:
-    for optimistic in (True, False):
-        assert heading("f1@best", optimistic=optimistic) == "F1 at best (optimistic)"
+    for under in (SPECS, FAIR):
+        assert heading(under["f1@best"]) == "F1 at best (optimistic)"
 
 
 def test_a_row_a_model_and_group_with_its_counts() -> None:
@@ -45,7 +54,7 @@ def test_a_row_a_model_and_group_with_its_counts() -> None:
             for m, v in (("pointing", 0.5), ("iou@best", 0.25))
         ]
     )
-    table = wide(cells, "class", ["pointing", "iou@best"], {("m", "d"): "boxes; scored on all"}, optimistic=True)
+    table = wide(cells, "class", [SPECS["pointing"], SPECS["iou@best"]], {("m", "d"): "boxes; scored on all"})
     assert table.to_dicts()[1] == {
         "dataset": "d",
         "model": "m",
@@ -68,7 +77,7 @@ def test_pair_means_stand_beside_macro_recognition() -> None:
             Cell(**DATASET, scope="macro", group="", metric="auc", value=0.7),
         ]
     )
-    (row,) = wide(cells, "pairs", ["pointing", "auc"], {("m", "d"): ""}, optimistic=False).to_dicts()
+    (row,) = wide(cells, "pairs", [SPECS["pointing"], SPECS["auc"]], {("m", "d"): ""}).to_dicts()
     assert (row["Pointing"], row["AUC"]) == ("50.00", "70.00")
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
 import polars as pl
 
-from medground.benchmarks.base import Entry, Setting, Summary
+from medground.benchmarks.base import Entry, Setting
 from medground.benchmarks.gridvqa_x.pools import Method, PoolTask
+from medground.benchmarks.results import ModelFacts, Summary
 from medground.errors import ConfigError, ModelError
 from medground.models.base import QuestionAnswerer
 from medground.worlds.gridvqa.generate import Confusers
@@ -155,7 +157,12 @@ class GridVQAX:
         from medground.benchmarks.gridvqa_x.summarise import Options, summarise
 
         options = Options(self.replicates, self._setting.seed, self.level, self.only_right)
-        return summarise(rows, self.regimes, options)
+        summary = summarise(rows, self.regimes, options)
+        facts = [
+            ModelFacts(label=m.label, title=getattr(m.card, "title", m.label), kind=getattr(m.card, "kind", None))
+            for m in self._setting.models
+        ]
+        return replace(summary, models=facts, notes=self.notes())
 
     def notes(self) -> list[str]:
         """Return the plan of calls, and what a reader must know of the scenes."""

@@ -2,76 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from medground.benchmarks.gridvqa_x.rows import FIGURES, NO_ANNOTATION
+from medground.benchmarks.gridvqa_x.rows import MODEL, NO_ANNOTATION
+from medground.benchmarks.gridvqa_x.specs import FIGURES
+from medground.benchmarks.results import Cell
 from medground.metrics.bootstrap import bootstrap_mean, clusters, percentile_interval
 from medground.metrics.values import mean_defined
 from medground.worlds.gridvqa.world import Bucket
 
 REGIMES = ("pure", "spurious", "cross")
-GROUPINGS = ("all", "depth", "mixed_depth", "type", "form", "density", "bucket")
+"""``pure``: the reasoning model on D_pure; ``spurious``: the shortcut model on D_spur; ``cross``: the shortcut model on
+D_pure. In cells a regime is its model and its dataset."""
+
+SCOPES = ("all", "depth", "mixed_depth", "type", "form", "density", "bucket")
+"""What scenes are grouped by; ``mixed_depth``: the depth of type M alone."""
+
+_FIGURES = {figure.column: figure for figure in FIGURES}
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One number of a summary.
+class Resampling:
+    """How intervals are made: replicates over scenes (0: none), their seed, and the coverage."""
 
-    Attributes:
-        regime: ``pure`` (the reasoning model on D_pure), ``spurious`` (the shortcut model on D_spur) or ``cross`` (the
-            shortcut model on D_pure).
-        method: an explainer, or ``model`` for accuracy.
-        metric: a column of the rows; ``accuracy``, ``score`` or ``pool_score`` (a method's own figure of a bucket).
-        by: ``all``, ``depth``, ``mixed_depth`` (type M alone), ``type``, ``form``, ``density`` or ``bucket``.
-        group: which of them.
-        value: the mean; None where undefined.
-        low: lower end of its interval (bootstrap over scenes); none for single buckets.
-        high: upper end.
-        sd: population standard deviation, as the paper prints.
-        n: scenes used.
-        undefined: scenes left out because their value is undefined.
-        unannotated: of these, scenes of type A with the answer no, which have no causal cell.
-        flat: scenes used whose map is flat.
-        reason: why the value is undefined.
-    """
+    replicates: int
+    seed: int
+    level: float
 
-    regime: str
+
+@dataclass(frozen=True)
+class _Place:
+    model: str
+    dataset: str
     method: str
-    metric: str
-    by: str
+    scope: str
     group: str
-    value: float | None
-    low: float | None
-    high: float | None
-    sd: float | None
-    n: int
-    undefined: int
-    unannotated: int
-    flat: int
-    reason: str | None
-
-
-SCHEMA = pl.Schema(
-    dict.fromkeys(("regime", "method", "metric", "by", "group"), pl.String())
-    | dict.fromkeys(("value", "low", "high", "sd"), pl.Float64())
-    | dict.fromkeys(("n", "undefined", "unannotated", "flat"), pl.Int64())
-    | {"reason": pl.String()}
-)
-
-
-def frame(cells: Sequence[Cell]) -> pl.DataFrame:
-    """Return cells as a table, in their order."""
-    return pl.DataFrame([asdict(cell) for cell in cells], schema=SCHEMA)
 
 
 def grouped(rows: pl.DataFrame) -> Iterator[tuple[str, str, pl.DataFrame]]:
-    """Yield grouping, group and rows; buckets in the order of the paper."""
-    yield "all", "all", rows
+    """Yield scope, group and rows; buckets in the order of the paper."""
+    yield "all", "", rows
     for column in ("depth", "type", "form", "density"):
         for (value,), part in rows.group_by([column], maintain_order=True):
             yield column, str(value), part
@@ -81,66 +56,61 @@ def grouped(rows: pl.DataFrame) -> Iterator[tuple[str, str, pl.DataFrame]]:
         yield "bucket", Bucket(*keys).key, part
 
 
-def cells_of(rows: pl.DataFrame, replicates: int, seed: int, level: float) -> list[Cell]:
+def cells_of(rows: pl.DataFrame, model: str, dataset: str, how: Resampling) -> list[Cell]:
     """Return every mean of one regime.
 
     Args:
         rows: of one regime, all methods.
-        replicates: bootstrap replicates; 0: no intervals.
-        seed: of the bootstrap.
-        level: coverage of the intervals.
+        model: its model.
+        dataset: its scenes: ``pure`` or ``spurious``.
+        how: the intervals.
     """
-    found: list[Cell] = []
-    for (method, scope), part in rows.group_by(["method", "scope"], maintain_order=True):
-        columns = {"model": ["right"], "global": ["score", "pool_score"]}.get(str(scope), list(FIGURES))
-        for by, group, chosen in grouped(part):
-            draws = 0 if by == "bucket" else replicates
-            found += _cells(chosen, str(method), columns, by, group, draws, seed, level)
-    return found
+    cells: list[Cell] = []
+    for (method, kind), part in rows.group_by(["method", "scope"], maintain_order=True):
+        columns = {"model": {"accuracy": "right"}, "global": {"score": "score", "pool_score": "pool_score"}}.get(
+            str(kind), {name: name for name in _FIGURES}
+        )
+        for scope, group, chosen in grouped(part):
+            place = _Place(model, dataset, "" if method == MODEL else str(method), scope, group)
+            cells += _cells(chosen, columns, place, how)
+    return cells
 
 
-def _cells(
-    rows: pl.DataFrame,
-    method: str,
-    columns: list[str],
-    by: str,
-    group: str,
-    replicates: int,
-    seed: int,
-    level: float,
-) -> Iterator[Cell]:
-    values = rows.select(pl.col(columns).cast(pl.Float64)).to_numpy()
+def _cells(rows: pl.DataFrame, columns: Mapping[str, str], place: _Place, how: Resampling) -> Iterator[Cell]:
+    """Yield a cell a metric; ``columns``: metric -> column of the rows."""
+    values = rows.select(pl.col(list(columns.values())).cast(pl.Float64)).to_numpy()
+    # A bucket is too small to be drawn from.
+    draws = 0 if place.scope == "bucket" else how.replicates
     drawn = np.zeros((0, len(columns)))
-    if replicates:
-        ids = rows["scene_id"].to_list()
-        drawn = bootstrap_mean(values, clusters(ids), replicates, seed)
+    if draws:
+        drawn = bootstrap_mean(values, clusters(rows["scene_id"].to_list()), draws, how.seed)
     unannotated = int((rows["reason"] == NO_ANNOTATION).sum())
-    for k, column in enumerate(columns):
+    for k, metric in enumerate(columns):
         mean = mean_defined(values[:, k])
-        interval = percentile_interval(drawn[:, k], level) if replicates else None
+        interval = percentile_interval(drawn[:, k], how.level) if draws else None
         defined = ~np.isnan(values[:, k])
-        flat = _flat(rows, column) & defined
         yield Cell(
-            regime=rows["regime"][0],
-            method=method,
-            metric="accuracy" if column == "right" else column,
-            by=by,
-            group=group,
+            benchmark="gridvqa_x",
+            model=place.model,
+            dataset=place.dataset,
+            method=place.method,
+            scope=place.scope,
+            group=place.group,
+            metric=metric,
             value=mean.value,
             low=interval.low if interval else None,
             high=interval.high if interval else None,
             sd=float(values[defined, k].std()) if defined.any() else None,
             n=mean.n,
             undefined=mean.n_undefined,
-            unannotated=unannotated,
-            flat=int(flat.sum()),
+            flat=int((_flat(rows, metric) & defined).sum()),
             reason=mean.reason,
+            counts={"unannotated": unannotated},
         )
 
 
-def _flat(rows: pl.DataFrame, column: str) -> NDArray[np.bool_]:
-    """Return which rows have a flat map of the modality that a column speaks of."""
-    name = f"{column.split('_', maxsplit=1)[0]}_flat"
-    if name not in rows.columns:
+def _flat(rows: pl.DataFrame, metric: str) -> NDArray[np.bool_]:
+    """Return which rows have a flat map of the modality that a metric speaks of."""
+    if metric not in _FIGURES:
         return np.zeros(len(rows), bool)
-    return rows[name].fill_null(value=False).to_numpy().astype(bool)
+    return rows[f"{_FIGURES[metric].modality}_flat"].fill_null(value=False).to_numpy().astype(bool)

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from medground.benchmarks.gridvqa_x.cells import REGIMES
+from medground.benchmarks.gridvqa_x.specs import EVIDENCE, figure
 
 LEGEND = (
     "percent; local: mass on the causal mask (mean over scenes); global: score at depth 1, 2, 3 of type M; "
@@ -27,25 +28,25 @@ def _line(heading: str, method: str, of: str, values: Mapping[str, str | None], 
 
 
 def _accuracy(cells: pl.DataFrame) -> Iterator[dict[str, Any]]:
-    kept = cells.filter(pl.col("metric") == "accuracy", pl.col("by").is_in(["all", "mixed_depth"]))
-    for by, group in kept.select("by", "group").unique(maintain_order=True).iter_rows():
-        chosen = kept.filter(pl.col("by") == by, pl.col("group") == group)
-        of = "all scenes" if by == "all" else f"type M, depth {group}"
+    kept = cells.filter(pl.col("metric") == "accuracy", pl.col("scope").is_in(["all", "mixed_depth"]))
+    for scope, group in kept.select("scope", "group").unique(maintain_order=True).iter_rows():
+        chosen = kept.filter(pl.col("scope") == scope, pl.col("group") == group)
+        of = "all scenes" if scope == "all" else f"type M, depth {group}"
         yield _line("Accuracy", "model", of, _by_regime(chosen), None)
 
 
 def _local(cells: pl.DataFrame, data: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    verdicts = {(v["method"], v["modality"]): v for v in data["verdicts"]}
-    kept = cells.filter(pl.col("by") == "all", pl.col("metric").is_in(["image_mass", "text_mass"]))
+    checks = {(check["method"], check["modality"]): check for check in data["local"]}
+    modalities = {figure(modality, "mass"): modality for modality in EVIDENCE}
+    kept = cells.filter(pl.col("scope") == "all", pl.col("metric").is_in(list(modalities)))
     for method, metric in kept.select("method", "metric").unique(maintain_order=True).iter_rows():
         chosen = kept.filter(pl.col("method") == method, pl.col("metric") == metric)
-        modality = metric.partition("_")[0]
-        found = verdicts.get((method, modality))
-        said = None
-        if found:
-            mark = "*" if found["p_holm"] is not None and found["p_holm"] > 0.05 else ""
-            said = found["verdict"] + mark
-        yield _line("Local explainers", method, modality, _by_regime(chosen), said)
+        check = checks.get((method, modalities[metric]))
+        word = None
+        if check:
+            mark = "*" if check["p_holm"] is not None and check["p_holm"] > 0.05 else ""
+            word = check["verdict"] + mark
+        yield _line("Local explainers", method, modalities[metric], _by_regime(chosen), word)
 
 
 def _global(data: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

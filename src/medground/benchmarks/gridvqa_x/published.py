@@ -9,9 +9,11 @@ from typing import Any
 
 import polars as pl
 
+from medground.benchmarks.gridvqa_x.specs import Modality, figure
+
 SOURCE = "GridVQA-X, arXiv 2606.14740, ECCV 2026, through a public summary"
 _LOCAL = {"rma": "mass", "iou": "iou"}
-_MODALITY = {"visual": "image", "textual": "text"}
+_MODALITY: dict[str, Modality] = {"visual": "image", "textual": "text"}
 _REGIME = {("M_pure", "D_pure"): "pure", ("M_spur", "D_pure"): "cross"}
 
 
@@ -45,10 +47,10 @@ def _locals(cells: pl.DataFrame) -> Iterator[dict[str, Any]]:
                 & (pl.col("group") == modality)
                 & pl.col("metric").str.starts_with(short)
             )
-            column = f"{_MODALITY[modality]}_{metric}"
+            column = figure(_MODALITY[modality], metric)
             found = dict(printed.filter(named).select("metric", "value").iter_rows())
             yield _line(
-                "local", regime, model.lower(), column, "all", found, _ours(cells, regime, model, column, "all", "all")
+                "local", regime, model.lower(), column, "all", found, _ours(cells, regime, model, column, "all", "")
             )
 
 
@@ -79,14 +81,14 @@ def _accuracy(cells: pl.DataFrame) -> Iterator[dict[str, Any]]:
     ):
         regime = _REGIME.get((model, data))
         bucket = f"D{group.split()[-1]}-M-count-d07"
-        ours = _ours(cells, regime, "model", "accuracy", "bucket", bucket) if regime else None
+        ours = _ours(cells, regime, "", "accuracy", "bucket", bucket) if regime else None
         yield _line("accuracy", regime, model, "accuracy", bucket, {"accuracy_mean": value}, ours)
 
 
-def _ours(cells: pl.DataFrame, regime: str, method: str, metric: str, by: str, group: str) -> dict[str, Any] | None:
-    named = {"regime": regime, "method": method.lower(), "metric": metric, "by": by, "group": group}
-    found = cells.filter(pl.all_horizontal(*(pl.col(key) == value for key, value in named.items())))
-    return found.row(0, named=True) if len(found) else None
+def _ours(cells: pl.DataFrame, regime: str, method: str, metric: str, scope: str, group: str) -> dict[str, Any] | None:
+    named = {"regime": regime, "method": method.lower(), "metric": metric, "scope": scope, "group": group}
+    ours = cells.filter(pl.all_horizontal(*(pl.col(key) == value for key, value in named.items())))
+    return ours.row(0, named=True) if len(ours) else None
 
 
 def _line(

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from medground.benchmarks.gridvqa_x.specs import FIGURES
 from medground.explainers.base import Attribution
 from medground.metrics.relevance import overlap, relevance_mass, relevance_rank
 from medground.worlds.gridvqa.checker import Truth, check
@@ -20,13 +21,6 @@ MODEL = "model"
 """Method of the rows that hold the answers themselves."""
 
 NO_ANNOTATION = "nothing is annotated"
-
-_SHARED = ("mass", "rank", "iou", "area", "mass_shortcut", "iou_shortcut", "anchors")
-FIGURES = (
-    *(f"image_{name}" for name in (*_SHARED, "lures")),
-    *(f"text_{name}" for name in (*_SHARED, "directions", "mass_released", "iou_released")),
-)
-"""Columns of a local explainer's row that are averaged."""
 
 SCHEMA = pl.Schema(
     {
@@ -43,7 +37,7 @@ SCHEMA = pl.Schema(
         "said": pl.String(),
         "right": pl.Boolean(),
         "target": pl.String(),
-        **dict.fromkeys(FIGURES, pl.Float64()),
+        **dict.fromkeys((figure.column for figure in FIGURES), pl.Float64()),
         "image_flat": pl.Boolean(),
         "text_flat": pl.Boolean(),
         "score": pl.Float64(),

@@ -9,15 +9,14 @@ from typing import Any
 
 import polars as pl
 
-from medground.benchmarks.base import Summary
-from medground.benchmarks.gridvqa_x.cells import REGIMES, cells_of, frame
+from medground.benchmarks.gridvqa_x.cells import REGIMES, Resampling, cells_of
 from medground.benchmarks.gridvqa_x.findings import findings
 from medground.benchmarks.gridvqa_x.glance import LEGEND, glance
 from medground.benchmarks.gridvqa_x.published import SOURCE, beside
 from medground.benchmarks.gridvqa_x.rows import SCHEMA
-from medground.benchmarks.gridvqa_x.verdicts import global_verdicts, local_verdicts
-
-SCHEMA_VERSION = 1
+from medground.benchmarks.gridvqa_x.specs import FIGURES, specs
+from medground.benchmarks.gridvqa_x.verdicts import ADDITIVE, global_checks, local_checks, verdicts
+from medground.benchmarks.results import ModelFacts, Summary, frame, with_floors
 
 
 @dataclass(frozen=True)
@@ -47,45 +46,68 @@ def summarise(
     if options.only_right:
         # The cross regime is never filtered: there the shortcut model is wrong by construction.
         kept = joined.filter((pl.col("scope") == "model") | (pl.col("regime") == "cross") | pl.col("right"))
-    cells = frame(
+    where = {regime: place for place, regime in regimes.items()}
+    how = Resampling(options.replicates, options.seed, options.level)
+    metrics = specs()
+    cells = with_floors(
         [
             cell
             for regime in REGIMES
             if len(part := kept.filter(pl.col("regime") == regime))
-            for cell in cells_of(part, options.replicates, options.seed, options.level)
-        ]
+            for cell in cells_of(part, *where[regime], how)
+        ],
+        metrics,
     )
-    checks = global_verdicts(kept, max(options.replicates, 200), options.seed)
-    verdicts = local_verdicts(kept, max(options.replicates, 200), options.seed, options.level)
-    patterns = findings(kept, checks, max(options.replicates, 200), options.seed)
-    printed = beside(cells)
+    table = frame(cells).with_columns(regime=_regime(regimes))
+    draws = max(options.replicates, 200)
+    checks = global_checks(kept, draws, options.seed)
+    local = local_checks(kept, draws, options.seed, options.level)
     data = {
-        "schema_version": SCHEMA_VERSION,
         "regimes": {regime: {"model": model, "data": name} for (model, name), regime in regimes.items()},
         "filter": "right answers only, cross excepted" if options.only_right else "all answers",
         "scenes": _counts(joined),
         "failed": failed.select("regime", "scene_id", "reason").to_dicts(),
-        "verdicts": verdicts,
+        "local": local,
         "additive_fallacy": checks,
-        "findings": patterns,
+        "findings": findings(kept, checks, draws, options.seed),
         "published_source": SOURCE,
+        "intervals": {"level": options.level, "replicates": options.replicates, "seed": options.seed},
         "calls": _calls(joined),
         "pictures": _pictures(joined),
-        "legend": LEGEND,
     }
     tables = {
-        "glance": glance(cells, data),
-        "cells": cells,
-        "accuracy": _accuracy(cells),
-        "local": _wide(cells, "all"),
-        **{f"local_by_{by}": _wide(cells, by) for by in ("depth", "type", "form", "density", "bucket")},
-        "global_by_depth": cells.filter(
-            pl.col("metric").is_in(["score", "pool_score"]), pl.col("by").is_in(["mixed_depth", "depth"])
+        "glance": glance(table, data),
+        "cells": table,
+        "accuracy": _accuracy(table),
+        "local": _wide(table, "all"),
+        **{f"local_by_{scope}": _wide(table, scope) for scope in ("depth", "type", "form", "density", "bucket")},
+        "global_by_depth": table.filter(
+            pl.col("metric").is_in(["score", "pool_score"]), pl.col("scope").is_in(["mixed_depth", "depth"])
         ),
-        "published": printed,
-        "verdicts": pl.DataFrame(verdicts) if verdicts else pl.DataFrame(),
+        "published": beside(table),
+        "local_checks": pl.DataFrame(local) if local else pl.DataFrame(),
     }
-    return Summary(data, {name: table for name, table in tables.items() if len(table)})
+    answers = verdicts(cells, where, local, checks)
+    measured = {cell.metric for cell in cells} | {c.metric for verdict in answers for c in verdict.roles.values()}
+    return Summary(
+        cells=cells,
+        verdicts=answers,
+        tables={name: table for name, table in tables.items() if len(table)},
+        data=data,
+        benchmark="gridvqa_x",
+        models=[ModelFacts(label=label) for label in dict.fromkeys(model for model, _ in regimes)],
+        metrics=[spec for spec in metrics if spec.name in measured],
+        questions=[ADDITIVE],
+        level=options.level,
+        legend=LEGEND,
+        shown=("glance",),
+    )
+
+
+def _regime(regimes: Mapping[tuple[str, str], str]) -> pl.Expr:
+    """Return the column of a cell's regime, which is its model and its dataset."""
+    named = {f"{model}\n{dataset}": regime for (model, dataset), regime in regimes.items()}
+    return pl.concat_str("model", "dataset", separator="\n").replace_strict(named, return_dtype=pl.String)
 
 
 def _joined(rows: Mapping[tuple[str, ...], pl.DataFrame], regimes: Mapping[tuple[str, str], str]) -> pl.DataFrame:
@@ -111,12 +133,14 @@ def _calls(rows: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def _accuracy(cells: pl.DataFrame) -> pl.DataFrame:
-    return cells.filter(pl.col("metric") == "accuracy").drop("unannotated", "flat", "sd")
+    kept = cells.filter(pl.col("metric") == "accuracy")
+    return kept.select("regime", "scope", "group", "value", "low", "high", "n", "undefined", "reason")
 
 
-def _wide(cells: pl.DataFrame, by: str) -> pl.DataFrame:
+def _wide(cells: pl.DataFrame, scope: str) -> pl.DataFrame:
     """Return local methods in percent, one line a regime, method and group."""
-    chosen = cells.filter(pl.col("by") == by, ~pl.col("metric").is_in(["accuracy", "score", "pool_score"]))
+    local = [figure.column for figure in FIGURES]
+    chosen = cells.filter(pl.col("scope") == scope, pl.col("metric").is_in(local))
     if not len(chosen):
         return chosen
     return (

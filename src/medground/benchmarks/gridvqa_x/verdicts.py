@@ -1,4 +1,4 @@
-"""Does an explainer tell reasoning from a shortcut? One verdict a method.
+"""Does an explainer tell reasoning from a shortcut? A check a method and modality, and the verdicts that follow.
 
 Local methods are judged on the same scenes of D_pure under both models, relational questions only. The reasoning
 model's answer comes from targets, anchors and directions, the shortcut model's from everything that fits the target's
@@ -18,6 +18,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from medground.benchmarks.claims import LEAST, MARGINS, beyond
+from medground.benchmarks.gridvqa_x.specs import EVIDENCE, Modality
+from medground.benchmarks.results import Answer, Cell, Cells, Question, Verdict
 from medground.errors import MetricError
 from medground.metrics.bootstrap import clusters
 from medground.metrics.comparison import holm, paired_means
@@ -26,12 +29,16 @@ from medground.metrics.values import none_if_nan
 from medground.worlds.gridvqa.world import PAIRS
 
 TELLS, CANNOT, WRONG = "tells them apart", "cannot tell them apart", "points the wrong way"
-_STATISTICS = {"image": ("image_anchors",), "text": ("text_directions", "text_anchors")}
+ADDITIVE = Question(
+    key="additive",
+    title="Explainer tells interaction from addition",
+    asks="Does the explainer's synergy rise where the model reasons, and stay low where it only adds up words?",
+)
 _RELATIONAL = (pl.col("type") != "A") & ~((pl.col("type") == "CMP") & (pl.col("depth") == 1))
 
 
-def local_verdicts(rows: pl.DataFrame, replicates: int, seed: int, level: float) -> list[dict[str, Any]]:
-    """Return one verdict a local method and modality; empty without both models on D_pure.
+def local_checks(rows: pl.DataFrame, replicates: int, seed: int, level: float) -> list[dict[str, Any]]:
+    """Return one check a local method and modality; empty without both models on D_pure.
 
     Args:
         rows: of all regimes.
@@ -47,15 +54,15 @@ def local_verdicts(rows: pl.DataFrame, replicates: int, seed: int, level: float)
         )
         pairs = pure.join(cross, on="scene_id", suffix="_cross", maintain_order="left")
         if len(pairs):
-            found += [_verdict(pairs, method, modality, replicates, seed, level) for modality in _STATISTICS]
-    corrected = holm([verdict["p"] for verdict in found])
-    return [verdict | {"p_holm": p} for verdict, p in zip(found, corrected, strict=True)]
+            found += [_compared(pairs, method, modality, replicates, seed, level) for modality in EVIDENCE]
+    corrected = holm([check["p"] for check in found])
+    return [check | {"p_holm": p} for check, p in zip(found, corrected, strict=True)]
 
 
-def _verdict(
-    pairs: pl.DataFrame, method: str, modality: str, replicates: int, seed: int, level: float
+def _compared(
+    pairs: pl.DataFrame, method: str, modality: Modality, replicates: int, seed: int, level: float
 ) -> dict[str, Any]:
-    columns = _STATISTICS[modality]
+    columns = EVIDENCE[modality]
     first, second = (
         pairs.select(pl.sum_horizontal([pl.col(f"{c}{end}") for c in columns], ignore_nulls=False))
         .to_series()
@@ -87,6 +94,137 @@ def _verdict(
     }
 
 
+def verdicts(
+    cells: Sequence[Cell],
+    regimes: Mapping[str, tuple[str, str]],
+    local: Sequence[Mapping[str, Any]],
+    checks: Sequence[Mapping[str, Any]],
+) -> list[Verdict]:
+    """Return what the checks come to: one verdict a method, about the model that reasons.
+
+    Args:
+        cells: of the summary.
+        regimes: regime -> (model, dataset).
+        local: from :func:`local_checks`.
+        checks: from :func:`global_checks`.
+    """
+    if "cross" not in regimes:
+        (model, dataset), *_ = regimes.values()
+        because = "The run has no second model that takes the shortcut, so no explanation can be held against another."
+        return [
+            Verdict(
+                benchmark="gridvqa_x",
+                question="explains",
+                model=model,
+                dataset=dataset,
+                answer="not asked",
+                because=because,
+            )
+        ]
+    by_method: dict[str, list[Mapping[str, Any]]] = {}
+    for check in local:
+        by_method.setdefault(check["method"], []).append(check)
+    told = [_explains(regimes, method, {c["modality"]: c for c in of}) for method, of in by_method.items()]
+    held = Cells(cells)
+    mixed = [check for check in checks if check["subset"] == "mixed"]
+    return [*told, *(verdict for check in mixed if (verdict := _additive(held, regimes["pure"], check)))]
+
+
+def _explains(regimes: Mapping[str, tuple[str, str]], method: str, checks: Mapping[str, Mapping[str, Any]]) -> Verdict:
+    """The picture decides, the words are its companion; both by the paired difference between the two models."""
+    (model, dataset), (other, _) = regimes["pure"], regimes["cross"]
+    answers = {modality: _side(check) for modality, check in checks.items()}
+    answer = answers["image"]
+    if answer == "yes" and answers.get("text") != "yes":
+        answer = "in part"
+    because = {
+        "yes": "It puts more weight on what the answer depends on under the model that reasons, in picture and words.",
+        "in part": "It does so in the picture; in the words it is not shown.",
+        "no": "It puts no more weight on what the answer depends on under the model that reasons.",
+    }.get(answer, _why(checks["image"]))
+    image = checks["image"]
+    roles = {
+        "headline": _cell(model, dataset, method, "image_evidence", image, image["reasoning"]),
+        "twin": _cell(other, dataset, method, "image_evidence", image, image["shortcut"]),
+        "difference": _cell(model, dataset, method, "image_evidence_gain", image, image["difference"], spread=True),
+    }
+    if text := checks.get("text"):
+        roles["companion"] = _cell(model, dataset, method, "text_evidence_gain", text, text["difference"], spread=True)
+    return Verdict(
+        benchmark="gridvqa_x",
+        question="explains",
+        model=model,
+        dataset=dataset,
+        method=method,
+        answer=answer,
+        because=because,
+        margin=MARGINS["mass"],
+        roles=roles,
+        notes=("few",) if image["n"] < LEAST["mass"] else (),
+    )
+
+
+def _side(check: Mapping[str, Any]) -> Answer:
+    if check["difference"] is None or check["n"] < LEAST["mass"]:
+        return "cannot be told"
+    return beyond(check["low"], check["high"], MARGINS["mass"])
+
+
+def _why(check: Mapping[str, Any]) -> str:
+    if check["difference"] is None:
+        return f"It could not be measured: {check['reason']}."
+    if check["n"] < LEAST["mass"]:
+        return f"Only {check['n']} scenes were compared; nothing is claimed below {LEAST['mass']}."
+    return "The difference between the two models is not shown to be above the margin, nor below it."
+
+
+def _cell(
+    model: str,
+    dataset: str,
+    method: str,
+    metric: str,
+    check: Mapping[str, Any],
+    value: float | None,
+    *,
+    spread: bool = False,
+) -> Cell:
+    return Cell(
+        benchmark="gridvqa_x",
+        model=model,
+        dataset=dataset,
+        method=method,
+        scope="relational",
+        metric=metric,
+        value=value,
+        low=check["low"] if spread else None,
+        high=check["high"] if spread else None,
+        n=check["n"],
+        undefined=check["undefined"],
+        reason=None if value is not None else check["reason"] or "undefined for every scene",
+    )
+
+
+def _additive(cells: Cells, place: tuple[str, str], check: Mapping[str, Any]) -> Verdict | None:
+    model, dataset = place
+    score = cells.one(model=model, dataset=dataset, method=check["method"], scope="all", metric="score")
+    if score is None:
+        return None
+    answer: Answer = "cannot be told"
+    if "rule_a" in check:
+        answer = "yes" if check["rule_b"] else "in part" if check["rule_a"] else "no"
+    because = check["verdict"] if "rule_a" in check else f"undefined: {check['reason']}"
+    return Verdict(
+        benchmark="gridvqa_x",
+        question=ADDITIVE.key,
+        model=model,
+        dataset=dataset,
+        method=check["method"],
+        answer=answer,
+        because=f"{because[:1].upper()}{because[1:]}.",
+        roles={"headline": score},
+    )
+
+
 def _distance(pairs: pl.DataFrame, modality: str) -> float | None:
     """Return the mean total variation between the two models' maps of a scene, each scaled to mass one."""
     found = []
@@ -98,7 +236,7 @@ def _distance(pairs: pl.DataFrame, modality: str) -> float | None:
     return math.fsum(found) / len(found) if found else None
 
 
-def global_verdicts(rows: pl.DataFrame, replicates: int, seed: int) -> list[dict[str, Any]]:
+def global_checks(rows: pl.DataFrame, replicates: int, seed: int) -> list[dict[str, Any]]:
     """Return the additive fallacy check of every global method, on type M and on all types with relations.
 
     Args:

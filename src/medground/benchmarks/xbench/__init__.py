@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
 import polars as pl
 
-from medground.benchmarks.base import Entry, Setting, Summary
+from medground.benchmarks.base import Entry, Setting
+from medground.benchmarks.results import Summary
 from medground.benchmarks.xbench.protocol import Protocol, resolve_protocol
 from medground.benchmarks.xbench.rows import KeepMaps
 from medground.benchmarks.xbench.tasks import GroundingTask, Reader
@@ -122,8 +124,7 @@ class XBench:
         findings = {label: tuple(dataset.findings) for label, dataset in self._datasets.items()}
         counted = protocol or self.protocol
         options = Options(counted, self._setting.seed, self.replicates, self.level, self.size_edges)
-        summary = summarise(rows, cards, findings, options)
-        return Summary({**summary.data, "notes": self.notes()}, summary.tables)
+        return replace(summarise(rows, cards, findings, options), notes=self.notes())
 
     def manifest(self) -> Mapping[str, Any]:
         """Protocol in full and in words, what reading the datasets gave, and which of them share pictures."""

@@ -9,8 +9,8 @@ import polars as pl
 
 from medground.benchmarks.xbench.tables import seen_text
 
-WITH_INTERVAL = {"pointing": "pointing", "dice@best": "Dice best", "auc": "AUC"}
-PLAIN = {"pointing_prior": "prior", "dice_floor": "floor", "dice_gap": "gap"}
+WITH_INTERVAL = ("pointing", "dice@best", "auc")
+PLAIN = ("pointing_prior", "dice_floor", "dice_gap")
 
 
 def glance(cells: pl.DataFrame, data: Mapping[str, Any], scope: str) -> pl.DataFrame:

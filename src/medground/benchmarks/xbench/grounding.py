@@ -11,8 +11,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from medground.benchmarks.xbench.cells import Cell
+from medground.benchmarks.results import Cell
 from medground.benchmarks.xbench.pairs import Floats, Pairs
+from medground.benchmarks.xbench.specs import OVERLAPS, fixed
 from medground.metrics.bootstrap import Clusters, bootstrap_sums, clusters, macro_replicates, percentile_interval
 from medground.metrics.values import Value, mean_defined
 
@@ -33,23 +34,21 @@ def grounding_values(pairs: Pairs) -> dict[str, Floats]:
     protocol = pairs.protocol
     dice, iou = pairs.at_searched("dice"), pairs.at_searched("iou")
     floor_dice, floor_iou = pairs.floor
-    fixed = {
-        f"{name}@{tau:g}": pairs.curves[name][:, protocol.index_of(tau)]
-        for tau in protocol.fixed
-        for name in ("dice", "iou")
+    unsearched = {
+        fixed(name, tau): pairs.curves[name][:, protocol.index_of(tau)] for tau in protocol.fixed for name in OVERLAPS
     }
-    first = f"{protocol.fixed[0]:g}"
+    first = protocol.fixed[0]
     pointing = pairs.pointing()
     prior = np.where(pairs.used, pairs.pointing("prior_"), np.nan)
     return {
         "pointing": pointing,
         "pointing_prior": prior,
         "pointing_gain": pointing - prior,
-        **fixed,
+        **unsearched,
         "dice@best": dice,
         "iou@best": iou,
-        "dice_gap": dice - fixed[f"dice@{first}"],
-        "iou_gap": iou - fixed[f"iou@{first}"],
+        "dice_gap": dice - unsearched[fixed("dice", first)],
+        "iou_gap": iou - unsearched[fixed("iou", first)],
         "dice_floor": floor_dice,
         "iou_floor": floor_iou,
         "dice_gain": dice - floor_dice,
@@ -67,7 +66,7 @@ def grounding_cells(
         findings: classes in the dataset's order; one without pairs is undefined, not absent.
         edges: shares of the picture that part the size bands.
         how: the intervals.
-        who: ``model``, ``dataset`` and ``subset`` of the cells.
+        who: ``benchmark``, ``reading``, ``model``, ``dataset`` and ``subset`` of the cells.
     """
     values = grounding_values(pairs)
     groups = list(_groups(pairs, findings, edges))
@@ -148,7 +147,7 @@ def _cell(
         undefined=undefined,
         flat=int((state == "flat").sum()),
         failed=failed,
-        skipped=interval.skipped if interval else 0,
+        counts={"skipped": interval.skipped} if interval and interval.skipped else {},
         reason=value.reason,
     )
 

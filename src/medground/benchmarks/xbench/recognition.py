@@ -10,8 +10,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from medground.benchmarks.xbench.cells import Cell
+from medground.benchmarks.results import Cell
 from medground.benchmarks.xbench.grounding import Resampling
+from medground.benchmarks.xbench.specs import CUT
 from medground.metrics import calibration, classification as c
 from medground.metrics.bootstrap import (
     Clusters,
@@ -26,7 +27,6 @@ from medground.metrics.bootstrap import (
 from medground.metrics.values import Value, mean_defined
 
 Floats = NDArray[np.float64]
-CUT = 0.5
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def answers(rows: pl.DataFrame, findings: Sequence[str], link: str) -> Answers:
 
 
 def recognition_cells(said: Answers, how: Resampling, **who: str) -> Iterator[Cell]:
-    """Yield the cells of one model on one dataset; ``who`` names model, dataset and subset."""
+    """Yield the cells of one model on one dataset; ``who`` says whose they are, as in grounding."""
     for metric, values, replicates in _measures(said, how):
         for k, (finding, value) in enumerate(zip(said.findings, values, strict=True)):
             spread = None if replicates is None else replicates[:, k]
@@ -153,6 +153,6 @@ def _cell(
         n=value.n,
         undefined=undefined,
         failed=failed,
-        skipped=interval.skipped if interval else 0,
+        counts={"skipped": interval.skipped} if interval and interval.skipped else {},
         reason=value.reason,
     )

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from medground.benchmarks.base import Summary
-from medground.benchmarks.xbench.cells import Cell, frame
+from medground.benchmarks.results import Cell, Cells, ModelFacts, Summary, frame, with_floors
 from medground.benchmarks.xbench.glance import glance, legend
 from medground.benchmarks.xbench.grounding import Resampling, grounding_cells
-from medground.benchmarks.xbench.pairs import Floats, Pairs
+from medground.benchmarks.xbench.pairs import Floats, Pairs, cluster_ids
 from medground.benchmarks.xbench.protocol import Protocol
 from medground.benchmarks.xbench.recognition import Answers, answers, recognition_cells
+from medground.benchmarks.xbench.specs import specs
 from medground.benchmarks.xbench.table1 import table1
 from medground.benchmarks.xbench.tables import make_tables
+from medground.benchmarks.xbench.verdicts import verdicts
 from medground.metrics.calibration import reliability
 from medground.metrics.correlation import fit_line
 from medground.metrics.values import none_if_nan
-
-SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -70,13 +69,13 @@ def summarise(
         parts.tasks.append(_task(model, dataset, table, cards.get(model), findings[dataset]))
         for subset, kept in _subsets(table, seen_by_any[dataset]):
             _measure(parts, kept, findings[dataset], options, model=model, dataset=dataset, subset=subset)
-    cells = frame(parts.cells)
+    protocol = options.protocol
+    metrics = specs(protocol)
+    cells = with_floors(parts.cells, metrics)
+    table_of_cells = frame(cells)
     data = {
-        "schema": SCHEMA_VERSION,
-        "benchmark": "xbench",
-        "protocol": options.protocol.model_dump(mode="json"),
-        "protocol_in_words": options.protocol.in_words(),
-        "optimistic": options.protocol.optimistic,
+        "protocol": protocol.model_dump(mode="json"),
+        "optimistic": protocol.optimistic,
         "intervals": {
             "level": options.level,
             "replicates": options.replicates,
@@ -84,23 +83,55 @@ def summarise(
             "how": "percentile bootstrap, patients drawn with replacement; searched thresholds stay as found",
         },
         "tasks": parts.tasks,
-        "cells": [asdict(cell) for cell in parts.cells],
         "thresholds": parts.thresholds,
         "curves": parts.curves,
         "reliability": parts.reliability,
-        "correlation": _correlation(cells, parts.tasks),
+        "correlation": _correlation(table_of_cells, parts.tasks),
     }
-    scopes = {"glance": options.protocol.averaging, "glance_by_class": "class"}
-    at_a_glance = {name: glance(cells, data, scope) for name, scope in scopes.items()}
-    side_by_side = {"table1": table1(cells, data)} if len(findings) > 1 else {}
-    return Summary(data | {"legend": legend(data)}, {**make_tables(cells, data), **at_a_glance, **side_by_side})
+    by_name = {spec.name: spec for spec in metrics}
+    tables = make_tables(table_of_cells, data, by_name)
+    tables["glance"] = glance(table_of_cells, data, protocol.averaging)
+    tables["glance_by_class"] = glance(table_of_cells, data, "class")
+    if len(findings) > 1:
+        tables["table1"] = table1(table_of_cells, data, by_name)
+    measured = {spec.name for spec in metrics} & {cell.metric for cell in cells}
+    return Summary(
+        cells=cells,
+        verdicts=verdicts(Cells(cells), parts.tasks, protocol),
+        tables=tables,
+        data=data,
+        benchmark="xbench",
+        reading=protocol.name,
+        models=_models(parts.tasks),
+        metrics=[spec for spec in metrics if spec.name in measured],
+        level=options.level,
+        described=protocol.in_words(),
+        legend=legend(data),
+        shown=tuple(name for name in ("glance", "table1") if name in tables),
+    )
+
+
+def _models(tasks: Sequence[Mapping[str, Any]]) -> list[ModelFacts]:
+    labels = dict.fromkeys(task["model"] for task in tasks)
+    own = {label: [task for task in tasks if task["model"] == label] for label in labels}
+    return [
+        ModelFacts(
+            label=label,
+            title=of[0]["title"],
+            kind=of[0]["kind"],
+            seen={task["dataset"]: task["seen"] or "patients" for task in of if task["seen"] or task["cases_seen"]},
+            unverified=of[0]["unverified"],
+        )
+        for label, of in own.items()
+    ]
 
 
 def _measure(parts: _Parts, rows: pl.DataFrame, findings: tuple[str, ...], options: Options, **who: str) -> None:
     pairs = Pairs.of(rows, options.protocol, options.seed)
     said = answers(rows, findings, options.protocol.link)
-    parts.cells += grounding_cells(pairs, findings, options.size_edges, options.how, **who)
-    parts.cells += recognition_cells(said, options.how, **who)
+    whose = {"benchmark": "xbench", "reading": options.protocol.name, **who}
+    parts.cells += grounding_cells(pairs, findings, options.size_edges, options.how, **whose)
+    parts.cells += recognition_cells(said, options.how, **whose)
     parts.thresholds += _thresholds(pairs, who)
     if who["subset"] == "main":
         parts.curves += _curves(pairs, findings, who)
@@ -139,6 +170,7 @@ def _task(model: str, dataset: str, rows: pl.DataFrame, card: Any, findings: tup
         "cases_seen": rows.filter(pl.col("seen"))["case_id"].n_unique(),
         "cases_failed": rows.filter(pl.col("state") == "failed")["case_id"].n_unique(),
         "patients": rows["patient_id"].drop_nulls().n_unique(),
+        "patients_scored": len(set(cluster_ids(rows.filter(~pl.col("seen") & (pl.col("state") != "failed"))))),
         "pairs": len(localised),
         "states": states,
         "present_but_not_localised": len(unlocalised),

@@ -8,7 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from medground.benchmarks.xbench.tables import SEARCHED, seen_text
+from medground.benchmarks.xbench.tables import Specs, seen_text
+from medground.metrics.spec import MetricSpec
 
 PAPER: Mapping[str, tuple[str, int]] = {
     "covid19_rural": ("COVID-19 Rural", 1),
@@ -30,7 +31,7 @@ YARDSTICKS = {
 """Rows below the models: what a map that marks everything reaches, and looking where the finding usually is."""
 
 
-def table1(cells: pl.DataFrame, data: Mapping[str, Any]) -> pl.DataFrame:
+def table1(cells: pl.DataFrame, data: Mapping[str, Any], specs: Specs) -> pl.DataFrame:
     """Return the table, in percent.
 
     A value that does not rest on every region of its dataset says on how many it does; the last row has their number.
@@ -39,6 +40,7 @@ def table1(cells: pl.DataFrame, data: Mapping[str, Any]) -> pl.DataFrame:
     Args:
         cells: of a summary.
         data: the summary's other content.
+        specs: the metrics by name.
     """
     tasks = data["tasks"]
     titles = _titles(tasks)
@@ -53,12 +55,17 @@ def table1(cells: pl.DataFrame, data: Mapping[str, Any]) -> pl.DataFrame:
         measured = {(d, shown): numbers.text(None, d, metric) for d in titles for shown, metric in metrics.items()}
         rows.append({"model": name} | measured)
     rows.append({"model": "regions"} | {(d, "pointing"): f"{numbers.regions[d]:,}" for d in titles})
-    star = " (optimistic)" if data["optimistic"] else ""
     heads: dict[Any, str] = {"model": "model"}
     for d, title in titles.items():
-        heads |= {(d, m): f"{title} {name}{star if m in SEARCHED else ''}" for m, name in MEASURES.items()}
+        heads |= {
+            (d, m): f"{title} {name}{' (optimistic)' if specs[m].searched else ''}" for m, name in MEASURES.items()
+        }
     heads[SEEN] = SEEN
     return pl.DataFrame([{head: row.get(key) for key, head in heads.items()} for row in rows], infer_schema_length=None)
+
+
+def _star(spec: MetricSpec) -> str:
+    return " (optimistic)" if spec.searched else ""
 
 
 class _Numbers:

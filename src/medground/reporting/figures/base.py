@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from medground.benchmarks.xbench.cells import Cell
-from medground.reporting.pool import Pool
+from medground.benchmarks.results import Cell
 
 Trace = dict[str, Any]
 
@@ -53,9 +52,9 @@ def text(name: str) -> str:
     return html.escape(name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…", quote=False)
 
 
-def series(pool: Pool, model: str) -> Trace:
-    """Return what makes a model look the same in every figure."""
-    k = pool.models.index(model)
+def series(models: Sequence[str], model: str) -> Trace:
+    """Return what makes a model look the same in every figure; ``models``: all of the report, in order."""
+    k = models.index(model)
     return {
         "name": text(model),
         "legendgroup": f"m{k}",

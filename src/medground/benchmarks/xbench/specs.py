@@ -1,0 +1,107 @@
+"""What the metrics of XBench are: titles, floors, families, and what was searched on the cases that it is scored on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+from medground.benchmarks.xbench.protocol import Protocol
+from medground.metrics.spec import MetricSpec
+
+OVERLAPS = {"dice": "Dice", "iou": "IoU"}
+CUT = 0.5
+"""Probability from which a finding counts as called."""
+
+_SIGNED = (-1.0, 1.0)
+_CHANCE = 0.5
+
+
+@cache
+def grounding_specs(protocol: Protocol) -> tuple[MetricSpec, ...]:
+    """Return the metrics of saliency maps under a protocol, in the order of its tables."""
+    return (*_pointing(), *_overlaps(protocol))
+
+
+@cache
+def recognition_specs() -> tuple[MetricSpec, ...]:
+    """Return the metrics of scores and probabilities, in the order of tables; no protocol touches them."""
+    return tuple(_recognition())
+
+
+def specs(protocol: Protocol) -> tuple[MetricSpec, ...]:
+    """Return all of them."""
+    return (*grounding_specs(protocol), *recognition_specs())
+
+
+def fixed(overlap: str, tau: float) -> str:
+    """Return the name of an overlap at a fixed threshold: ``dice@0.5``."""
+    return f"{overlap}@{tau:g}"
+
+
+def _pointing() -> Iterator[MetricSpec]:
+    yield MetricSpec("pointing", "Pointing", floor="class prior", floor_metric="pointing_prior", digits=2)
+    yield MetricSpec("pointing_prior", "Pointing of class prior", direction="neither", digits=2)
+    yield MetricSpec(
+        "pointing_gain",
+        "Pointing gain over class prior",
+        unit="points",
+        bounds=_SIGNED,
+        floor="zero",
+        floor_value=0.0,
+        digits=2,
+    )
+
+
+def _overlaps(protocol: Protocol) -> Iterator[MetricSpec]:
+    searched = protocol.optimistic
+    titles = {fixed(name, tau): f"{title} at {tau:g}" for tau in protocol.fixed for name, title in OVERLAPS.items()}
+    titles |= {f"{name}@best": f"{title} at searched threshold" for name, title in OVERLAPS.items()}
+    for name, title in titles.items():
+        kind, _, threshold = name.partition("@")
+        yield MetricSpec(
+            name,
+            title,
+            family="overlap",
+            floor="all foreground",
+            floor_metric=f"{kind}_floor",
+            searched=searched and threshold == "best",
+            digits=2,
+        )
+    for name, title in OVERLAPS.items():
+        yield MetricSpec(
+            f"{name}_gap",
+            f"{title} gap",
+            unit="points",
+            direction="neither",
+            family="overlap",
+            bounds=_SIGNED,
+            searched=searched,
+            digits=2,
+        )
+    for name, title in OVERLAPS.items():
+        yield MetricSpec(f"{name}_floor", f"{title} of all foreground", direction="neither", family="overlap", digits=2)
+    for name, title in OVERLAPS.items():
+        yield MetricSpec(
+            f"{name}_gain",
+            f"{title} gain over floor",
+            unit="points",
+            family="overlap",
+            bounds=_SIGNED,
+            floor="zero",
+            floor_value=0.0,
+            searched=searched,
+            digits=2,
+        )
+
+
+def _recognition() -> Iterator[MetricSpec]:
+    yield MetricSpec("auc", "AUC", statistic="ranking", floor="chance", floor_value=_CHANCE, digits=2)
+    yield MetricSpec("auprc", "AUPRC", statistic="ranking", digits=2)
+    yield MetricSpec("average_precision", "Average precision", statistic="ranking", digits=2)
+    yield MetricSpec(f"f1@{CUT}", f"F1 at {CUT}", statistic="f1", digits=2)
+    # Searched on the evaluated cases, whatever the protocol's split.
+    yield MetricSpec("f1@best", "F1 at best", statistic="f1", searched=True, digits=2)
+    yield MetricSpec(f"accuracy@{CUT}", f"Accuracy at {CUT}", digits=2)
+    yield MetricSpec(f"hamming@{CUT}", f"Hamming at {CUT}", statistic="ratio", digits=2)
+    for name, title in (("brier", "Brier"), ("log_loss", "Log loss"), ("ece", "ECE")):
+        yield MetricSpec(name, title, unit="none", direction="lower", family="loss", bounds=None, digits=4)

@@ -1,0 +1,1 @@
+"""Figures of XBench: every number comes from the summary, in percent."""

@@ -1,0 +1,103 @@
+"""Figures: plotly takes them, models look alike everywhere, and names are text."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from medground.reporting.figures.base import Figure, text
+from medground.reporting.runs import read_run
+from medground.reporting.xbench.figures.calibration import reliability
+from medground.reporting.xbench.figures.correlation import auc_against_pointing
+from medground.reporting.xbench.figures.groups import forest, short, size_against_pointing
+from medground.reporting.xbench.figures.thresholds import threshold_curves
+from medground.reporting.xbench.pool import Pool
+
+
+@pytest.fixture(scope="module")
+def pool(finished: Path) -> Pool:
+    return Pool.of([read_run(finished)])
+
+
+@pytest.fixture(scope="module")
+def drawn(pool: Pool) -> list[Figure]:
+    return [
+        threshold_curves(pool, "Ours", "curves"),
+        size_against_pointing(pool, "Ours", "size"),
+        forest(pool, "Ours", "forest", ["pointing", "auc"]),
+        reliability(pool, "Ours", "reliability"),
+        auc_against_pointing(pool, "auc", {"CLIP <b>": 7.42}),
+    ]
+
+
+def test_plotly_takes_every_choice_of_every_figure(drawn: list[Figure]) -> None:
+    import plotly.graph_objects as go
+
+    for figure in drawn:
+        assert figure.title
+        assert figure.caption
+        for traces in figure.choices.values():
+            go.Figure(data=[{**trace, "type": "scatter"} for trace in traces], layout=figure.layout)
+
+
+def test_a_model_looks_the_same_in_every_figure_and_like_no_other(drawn: list[Figure]) -> None:
+    looks: dict[str, set[Any]] = {}
+    for figure in drawn:
+        for trace in [t for traces in figure.choices.values() for t in traces if t["meta"]["series"] != "grey"]:
+            symbol = trace["marker"]["symbol"].removesuffix("-open")
+            looks.setdefault(trace["name"], set()).add((trace["meta"]["series"], symbol, trace["line"]["dash"]))
+    assert all(len(found) == 1 for found in looks.values())
+    assert len(set.union(*looks.values())) == len(looks) == 4
+
+
+def test_searched_and_fixed_points_lie_on_the_curve(pool: Pool) -> None:
+    figure = threshold_curves(pool, "Ours", "curves")
+    for finding, traces in figure.choices.items():
+        curves = {t["name"]: dict(zip(t["x"], t["y"], strict=True)) for t in traces if t["mode"] == "lines"}
+        points = [t for t in traces if t["mode"] == "markers"]
+        assert len(points) == 8, finding
+        for point in points:
+            assert curves[point["name"]][point["x"][0]] == pytest.approx(point["y"][0], abs=1e-3)
+
+
+def test_intervals_reach_from_low_to_high(pool: Pool) -> None:
+    figure = forest(pool, "Ours", "forest", ["pointing"])
+    looker = figure.choices["Pointing"][0]
+    cell = pool.cell("Looker", "Ours", "pointing", "class", "Nodule")
+    assert cell is not None
+    assert looker["x"][0] - looker["error_x"]["arrayminus"][0] == pytest.approx(100 * (cell.low or 0), abs=1e-3)
+    assert looker["x"][0] + looker["error_x"]["array"][0] == pytest.approx(100 * (cell.high or 0), abs=1e-3)
+
+
+def test_too_few_models_give_a_reason_and_no_line(pool: Pool) -> None:
+    figure = auc_against_pointing(pool, "auc", {})
+    assert "No line: fewer than 3 points." in figure.caption
+    assert [t["mode"] for t in figure.choices[""]] == ["markers", "markers"]
+
+
+def test_three_models_give_a_line_and_its_r2(pool: Pool) -> None:
+    fit = {"models": ["Looker", "Corner"], "auc": [0.6, 0.7], "pointing": [0.2, 0.4], "residuals": [0.1, None]}
+    line = fit | {"r2": 0.75, "slope": 2.0, "intercept": -1.0, "reason": None}
+    run = pool.runs[0]
+    changed = Pool(
+        [run.__class__(**{**vars(run), "summary": replace(run.summary, data={**run.data, "correlation": line})})], {}
+    )
+    changed = Pool(changed.runs, {label: (changed.runs[0], label) for label in pool.models})
+    figure = auc_against_pointing(changed, "auc", {})
+    assert figure.caption == "R² 0.75 over 2 models; baselines take no part."
+    drawn = figure.choices[""][-1]
+    assert (drawn["x"], drawn["y"]) == ([60, 70], pytest.approx([20, 40]))
+    assert "+10.00 from the line" in figure.choices[""][0]["hovertemplate"]
+
+
+def test_size_bands_fit_below_an_axis() -> None:
+    bands = ["below 0.01 of the picture", "0.01 to 0.05 of the picture", "0.15 and more of the picture"]
+    assert [short(band) for band in bands] == ["< 0.01", "0.01-0.05", "≥ 0.15"]
+
+
+def test_markup_in_names_is_text_for_plotly() -> None:
+    assert text('<a href="x">A & B</a>') == '&lt;a href="x"&gt;A &amp; B&lt;/a&gt;'
+    assert text("a" * 50) == "a" * 39 + "…"
