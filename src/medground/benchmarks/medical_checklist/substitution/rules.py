@@ -17,6 +17,7 @@ from medground.benchmarks.medical_checklist.mentions.negation import is_negated
 from medground.benchmarks.medical_checklist.semantic_types import in_benchmark
 from medground.benchmarks.medical_checklist.substitution import article, case
 from medground.benchmarks.medical_checklist.substitution.number import is_plural
+from medground.benchmarks.medical_checklist.substitution.shape import is_adjective
 from medground.benchmarks.medical_checklist.terminologies.base import Terminology
 from medground.benchmarks.medical_checklist.words import word_set
 
@@ -131,10 +132,12 @@ def _unlike(
 ) -> str | None:
     """Return what keeps two terms from being exchanged in any caption, or None."""
     a, b = fold(mention.text), fold(form)
+    tuis = frozenset(tuis)
     checks: tuple[tuple[str, Callable[[], bool]], ...] = (
         ("canonical_tell", lambda: _TELL.search(form) is not None),
         ("same_concept", lambda: not ids.isdisjoint(mention.concept_ids)),
         ("other_type", lambda: set(in_benchmark(tuis)).isdisjoint(mention.tuis)),
+        ("shape", lambda: "T082" in tuis and is_adjective(form) != is_adjective(mention.text)),
         ("number", lambda: is_plural(form) != is_plural(mention.text)),
         ("containment", lambda: a in b or b in a or fold(mention.alias) in b or b in fold(mention.alias)),
         ("parent_child", lambda: terminology.related(mention.concept_ids, ids)),
@@ -166,8 +169,13 @@ def substitute(caption: str, mention: Mention, form: str) -> str:
         >>> substitute("A CT of the neck.", ct, "MRI")
         'An MRI of the neck.'
     """
-    fitted = case.fitted(caption, mention.start, mention.end, mention.alias, form)
-    return article.repaired(caption[: mention.start], fitted) + fitted + caption[mention.end :]
+    return "".join(replaced(caption, mention, form))
+
+
+def replaced(caption: str, mention: Mention, form: str) -> tuple[str, str, str]:
+    """Return the changed caption in three parts: before the term (its article fitted), the term, after it."""
+    term = case.fitted(caption, mention.start, mention.end, mention.alias, form)
+    return article.repaired(caption[: mention.start], term), term, caption[mention.end :]
 
 
 def choose_form(forms: Sequence[str], mention: Mention) -> str | None:

@@ -78,7 +78,8 @@ class Terminology:
 
         A replacement by one of them leaves a caption true.
         """
-        return self._above.get(concept_id) or self._climb(concept_id)
+        held = self._above.get(concept_id)
+        return self._climb(concept_id) if held is None else held
 
     @cached_property
     def by_kind(self) -> Terminology:

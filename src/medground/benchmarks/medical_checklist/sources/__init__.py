@@ -1,0 +1,1 @@
+"""Where captions come from: one reader a file."""
