@@ -225,6 +225,73 @@ def build_gridvqa_x(
     typer.echo(build(out, Plan(**(PRESETS[preset.value] | asked)), workers=workers))
 
 
+@build_app.command("medical_checklist")
+def build_medical_checklist(
+    out: Annotated[Path, typer.Argument(metavar="FOLDER")],
+    captions: Annotated[Path | None, typer.Option("--captions", help="folder or file of the source")] = None,
+    source: Annotated[str, typer.Option("--source", help="phantom, roco, rocov2, medicat, table")] = "phantom",
+    images: Annotated[
+        Path | None, typer.Option("--images", help="folder of the pictures; missing ones are counted")
+    ] = None,
+    terminology: Annotated[
+        str, typer.Option("--terminology", help="embedded, umls, ncit, obo, medmentions, tsv")
+    ] = "embedded",
+    terminology_path: Annotated[Path | None, typer.Option("--terminology-path")] = None,
+    terminology_type: Annotated[str | None, typer.Option("--terminology-type", help="type of an OBO file")] = None,
+    sampling: Annotated[str, typer.Option("--sampling", help="uniform (the paper), frequency, nearest")] = "frequency",
+    placing: Annotated[
+        str, typer.Option("--placing", help="same: forms seen in such a place; any (the paper)")
+    ] = "same",
+    refine: Annotated[
+        str, typer.Option("--refine", help="none, reciprocal, reciprocal_window, reciprocal_type, cells")
+    ] = "none",
+    licences: Annotated[str, typer.Option("--licences", help="open, derivatives, any")] = "derivatives",
+    require_image: Annotated[bool, typer.Option("--require-image", help="leave captions without picture out")] = False,
+    pairs: Annotated[int, typer.Option("--pairs", min=1, help="scene pairs of phantoms")] = 400,
+    size: Annotated[int, typer.Option("--size", min=64, help="pixels a side of phantoms")] = 224,
+    seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
+    workers: Annotated[int, typer.Option("--workers", min=1)] = 1,
+) -> None:
+    """Make caption tests: of phantoms, or of captions on disk. Writes items, reference captions and a report."""
+    from medground.commands import checklist
+
+    if source == "phantom":
+        typer.echo(checklist.build_phantom(out, pairs=pairs, size=size, seed=seed, workers=workers))
+        return
+    if captions is None:
+        raise typer.BadParameter("captions from disk need --captions PATH")
+    asked = checklist.Asked(
+        source=source,
+        captions=captions,
+        images=images,
+        require_image=require_image,
+        licences=licences,
+        terminology=terminology,
+        terminology_path=terminology_path,
+        terminology_type=terminology_type,
+        sampling=sampling,
+        placing=placing,
+        refine=refine,
+        seed=seed,
+    )
+    typer.echo(checklist.build_items(out, asked, workers=workers))
+
+
+@app.command()
+def audit(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="items.jsonl, a CSV of items, or the folder of a build")],
+    reference: Annotated[Path | None, typer.Option("--reference", help="true captions with their papers")] = None,
+    language_model: Annotated[Path | None, typer.Option("--language-model", help="folder of a causal model")] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
+    json: Json = False,
+) -> None:
+    """Say what can be solved without the image: blind scorers over the captions of a benchmark."""
+    from medground.commands import checklist
+
+    found = checklist.audit_file(file, reference, language_model, seed=seed)
+    typer.echo(checklist.as_json(found) if json else checklist.as_text(found))
+
+
 @train_app.command("reference")
 def train_reference(
     out: Annotated[Path, typer.Option("--out", help="folder for weights, card and log")],

@@ -38,7 +38,7 @@ class Settings:
 
     Attributes:
         sampling: how the replacement is drawn; ``uniform`` over distinct terms is the paper's.
-        placing: ``same``: only forms that the corpus uses in such a place of a sentence; ``any``: every form (the paper).
+        placing: ``same``: only forms that the corpus uses in such a place of a sentence; ``any``: every form (paper).
         seed: of every draw.
         most_per_caption: at most so many items a caption; None: one a term.
     """

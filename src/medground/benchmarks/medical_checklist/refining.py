@@ -29,7 +29,9 @@ def window(item: ChecklistItem) -> str:
     return " ".join([*left, "\x1a", *right])
 
 
-def refine_items(items: Sequence[ChecklistItem], method: str, seed: int = 0) -> tuple[list[ChecklistItem], dict[str, Any]]:
+def refine_items(
+    items: Sequence[ChecklistItem], method: str, seed: int = 0
+) -> tuple[list[ChecklistItem], dict[str, Any]]:
     """Return the items that a method keeps, and what it did.
 
     Args:

@@ -125,7 +125,7 @@ def _reference_scorers(pairs: Sequence[Pair], held: list[str] | None, seed: int)
     credits: dict[str, Floats] = {}
     for part in range(HALVES):
         texts = sorted({p.positive for p, h in zip(pairs, half, strict=True) if h != part})
-        rows = np.flatnonzero(half == part)
+        rows = [int(i) for i in np.flatnonzero(half == part)]
         chosen = [pairs[i] for i in rows]
         for scorer in _scorers(texts or ["."]):
             values = credits.setdefault(scorer.name, np.full(len(pairs), 0.5))
@@ -171,8 +171,10 @@ def _answer(results: Sequence[Result]) -> tuple[Needs, str]:
     if above:
         return "no", f"The benchmark as built can be solved in part without the image: {figures}, where chance is 50."
     if all(r.decision in ("equivalent", "worse") for r in results):
-        return "yes", f"The benchmark as built needs the image: of {len(results)} blind scorers none leaves 50 by {figures_margin()}; the best, {figures}."
-    return "cannot be told", f"Whether the benchmark as built needs the image cannot be told: {figures}, and the items are too few to exclude a shortcut."
+        none = f"of {len(results)} blind scorers none lies above 50 by {figures_margin()}"
+        return "yes", f"The benchmark as built needs the image: {none}; the best, {figures}."
+    why = f"{figures}, and the items are too few to exclude a shortcut"
+    return "cannot be told", f"Whether the benchmark as built needs the image cannot be told: {why}."
 
 
 def figures_margin() -> str:

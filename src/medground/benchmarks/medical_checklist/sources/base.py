@@ -82,16 +82,16 @@ def select(
     for entry in held:
         same = (entry.paper, " ".join(entry.caption.casefold().split()))
         reason = _reason(entry, licences, uses) or ("duplicate" if same in seen else None)
-        if reason is None and images is not None and not (entry.image and (images / entry.image).is_file()):
-            refused["image_missing"] += 1
-            if require_image:
-                continue
-            entry = replace(entry, image=None)
         if reason:
             refused[reason] += 1
             continue
         seen.add(same)
-        kept.append(entry)
+        if images is None or (entry.image and (images / entry.image).is_file()):
+            kept.append(entry)
+            continue
+        refused["image_missing"] += 1
+        if not require_image:
+            kept.append(replace(entry, image=None))
     return kept, refused
 
 
