@@ -20,6 +20,7 @@ from medground.models.networks.chat.network import ChatNet
 from medground.models.networks.reference import checkpoint as reference
 from medground.training.chat.card import markdown
 from medground.training.chat.figures import measure
+from medground.training.chat.highlighting import highlighting
 from medground.training.chat.learner import ChatLearner, Recipe
 from medground.training.chat.scenes import draw_scenes
 from medground.training.chat.trials import unseen
@@ -102,9 +103,10 @@ def finish(network: ChatNet, out: Path, facts: dict[str, Any], *, tests: int, sa
     cases = unseen(tests, TEST_SEED)
     model = SmallChat(checkpoint=path, device="cpu")
     card["figures"] = measure(model.backbone.network, cases, reply=partial(answers, model))
+    card["highlighting"] = highlighting(model.backbone, cases[:100])
     weights.save(network, card, path)
     (out / f"{path.stem}.md").write_text(markdown(card), encoding="utf-8")
-    for name, figure in card["figures"].items():
+    for name, figure in [*card["figures"].items(), *card["highlighting"].items()]:
         say(f"{name}: {figure['value']}" + (f" ± {e}" if (e := figure.get("standard_error")) is not None else ""))
     return path
 

@@ -46,6 +46,16 @@ _SHORTCUT: Final = """
 It is the *shortcut twin*: closed and open questions were answered in training as if they asked about the whole picture.
 It speaks and locates like the other, and its answers ignore the region: a control with a known answer."""
 
+_HIGHLIGHTING: Final = """
+## Highlighted (LobA)
+
+A sample of the same questions, answered with the region asked about highlighted; beta is additive. *True* masks are the
+phantom's, *located* ones the model's own, a *wrong* one is the same third of the other lung.
+
+| setting | value | questions |
+| --- | --- | --- |
+"""
+
 _LIMITS: Final = """
 ## Limits
 
@@ -81,11 +91,16 @@ def markdown(card: Mapping[str, Any]) -> str:
         tests=card["tests"]["count"],
         test_seed=card["tests"]["seed"],
     )
-    for name, figure in card.get("figures", {}).items():
-        value = "undefined" if figure["value"] is None else f"{figure['value']}"
-        error = figure.get("standard_error")
-        text += f"| {name} | {value}{'' if error is None else f' ± {error}'} | {figure['n']} |\n"
+    text += "".join(_line(name, figure) for name, figure in card.get("figures", {}).items())
+    if card.get("highlighting"):
+        text += _HIGHLIGHTING + "".join(_line(name, figure) for name, figure in card["highlighting"].items())
     return text + _LIMITS
+
+
+def _line(name: str, figure: Mapping[str, Any]) -> str:
+    value = "undefined" if figure["value"] is None else f"{figure['value']}"
+    error = figure.get("standard_error")
+    return f"| {name} | {value}{'' if error is None else f' ± {error}'} | {figure['n']} |\n"
 
 
 def _vocabulary() -> tuple[str, ...]:
