@@ -35,7 +35,7 @@ class Recipe:
         bfloat16: autocast; halves the time where the processor has avx512_bf16.
     """
 
-    pictures: int = 6000
+    pictures: int = 5000
     phantom_seed: int = 20_261_114
     batch: int = 8
     shortcut: bool = False
