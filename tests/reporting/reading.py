@@ -55,8 +55,13 @@ class _Reader(HTMLParser):
 
 def read(path: Path) -> Element:
     """Return the report's root; every element must be closed."""
+    return read_text(path.read_text(encoding="utf-8"))
+
+
+def read_text(html: str) -> Element:
+    """Return the root of a page."""
     reader = _Reader()
-    reader.feed(path.read_text(encoding="utf-8"))
+    reader.feed(html)
     reader.close()
     assert reader.stack == [reader.root]
     return reader.root

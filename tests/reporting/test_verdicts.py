@@ -37,7 +37,10 @@ def test_the_figure_stands_beside_what_it_was_held_against() -> None:
 
 
 def test_a_twin_goes_before_the_floor_and_a_cell_s_own_floor_comes_last() -> None:
-    assert comparator(verdict(headline=cell(), floor=cell(0.3), twin=cell(0.4, model="blind")), spec) == ("blind", 0.4)
+    assert comparator(verdict(headline=cell(), floor=cell(0.3), twin=cell(0.4, model="blind")), spec) == (
+        "blind twin",
+        0.4,
+    )
     assert comparator(verdict(headline=cell(floor=0.2)), spec) == ("class prior", 0.2)
     assert comparator(verdict(headline=cell()), spec) is None
 

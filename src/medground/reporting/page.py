@@ -48,21 +48,22 @@ def render(compositions: Sequence[Composition], origin: str, provenance: Section
     blocks = {"figures": [_drawn(figure) for figure in figures]}
     for composition in compositions:
         blocks |= composition.data
-    page = _environment().get_template("page.html")
+    page = environment().get_template("page.html")
     return page.render(
         title="; ".join(composition.subject for composition in compositions),
         origin=origin,
         summary=[line for composition in compositions for line in composition.summary],
         facts=[fact for composition in compositions for fact in composition.facts],
         sections=sections,
-        policy=_policy(scripts, styles.values()),
+        policy=policy(scripts, styles.values()),
         styles={name: Markup(style) for name, style in styles.items()},  # noqa: S704  (our own files)
         scripts=[Markup(script) for script in scripts],  # noqa: S704  (our own files, and plotly's)
         blocks=blocks,
     )
 
 
-def _policy(scripts: Iterable[str], styles: Iterable[str]) -> str:
+def policy(scripts: Iterable[str], styles: Iterable[str]) -> str:
+    """Return a content-security policy that allows these scripts and styles by their hashes, and nothing else."""
     allowed = {
         "default-src": ["'none'"],
         "script-src": [_hash(script) for script in scripts],
@@ -79,8 +80,9 @@ def _hash(text: str) -> str:
 
 
 @cache
-def _environment() -> Environment:
-    environment = Environment(
+def environment() -> Environment:
+    """Return the templates of every page: everything is escaped, and a name that is not there is an error."""
+    made = Environment(
         loader=FunctionLoader(_template),
         autoescape=True,
         undefined=StrictUndefined,
@@ -88,10 +90,10 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     # In the order given, and never a NaN, which is no JSON.
-    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
-    environment.globals |= {"downloads": downloads, "families": families, "link": link}
-    environment.filters |= {"unbroken": unbroken, "breakable": breakable}
-    return environment
+    made.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
+    made.globals |= {"downloads": downloads, "families": families, "link": link}
+    made.filters |= {"unbroken": unbroken, "breakable": breakable}
+    return made
 
 
 def _template(name: str) -> str | None:

@@ -1,8 +1,8 @@
-"""``medground report``: one run, or several side by side, as one HTML file."""
+"""``medground report``: one run, or several side by side, as one HTML file; several benchmarks as a trust report."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from medground.errors import RunError
@@ -11,13 +11,18 @@ from medground.reporting.page import render
 from medground.reporting.provenance import provenance
 from medground.reporting.runs import Run, read_run, unique_names
 from medground.reporting.sources import Images
+from medground.reporting.trust.page import render as trust
 from medground.running.files import write_atomic
+
+DETAILS = "-details.html"
+"""What follows a trust report's name in that of the file with tables, figures and cases."""
 
 
 def write_report(runs: Sequence[Path], out: Path | None = None, images: Images = "auto") -> Path:
     """Write the report of finished runs and return where it lies.
 
-    The file holds everything that it shows: it can be moved, sent and opened without a network.
+    The file holds everything that it shows: it can be moved, sent and opened without a network. Runs of several
+    benchmarks give a trust report, and beside it a file with their tables, figures and cases.
 
     Args:
         runs: run folders; several are put side by side.
@@ -32,13 +37,22 @@ def write_report(runs: Sequence[Path], out: Path | None = None, images: Images =
         raise RunError("a report needs a run", fix="medground report RUN")
     read = [read_run(folder) for folder in runs]
     path = _place(read, out)
-    compositions = [component(b)(of, images) for b, of in _by_benchmark(read).items()]
-    html = render(compositions, _origin(read), provenance(read))
-    try:
-        write_atomic(path, html.encode())
-    except OSError as error:
-        raise RunError("the report cannot be written", where=path, got=error.strerror or error) from error
+    by_benchmark = _by_benchmark(read)
+    pages = {path: _details(by_benchmark, read, images)}
+    if len(by_benchmark) > 1:
+        details = path.with_name(f"{path.stem}{DETAILS}")
+        pages = {details: pages[path], path: trust(read, details.name)}
+    for file, html in pages.items():
+        try:
+            write_atomic(file, html.encode())
+        except OSError as error:
+            raise RunError("the report cannot be written", where=file, got=error.strerror or error) from error
     return path
+
+
+def _details(by_benchmark: Mapping[str, Sequence[Run]], runs: Sequence[Run], images: Images) -> str:
+    compositions = [component(benchmark)(of, images) for benchmark, of in by_benchmark.items()]
+    return render(compositions, _origin(runs), provenance(runs))
 
 
 def _place(runs: Sequence[Run], out: Path | None) -> Path:

@@ -59,7 +59,7 @@ def comparator(verdict: Verdict, spec: Specs) -> tuple[str, float] | None:
         return None
     twin, floor = verdict.roles.get("twin"), verdict.roles.get("floor")
     if twin is not None and twin.value is not None:
-        return (f"{twin.model}" if twin.model != headline.model else "blind twin"), twin.value
+        return "blind twin", twin.value
     name = spec(headline.metric).floor or "floor"
     if floor is not None and floor.value is not None:
         return name, floor.value
