@@ -28,7 +28,11 @@ def test_run_then_compare_then_score(run_file: Path, tmp_path: Path) -> None:
     summary = json.loads(second.stdout)
     assert summary["folder"] == f"{out}/again"
     compared = json.loads(medground("compare", f"{out}/tiny", f"{out}/again", "--json").stdout)
-    centre = [r for r in compared["records"] if (r["first"], r["metric"]) == ("baseline_centre", "pointing")]
+    centre = [
+        r
+        for r in compared["records"]
+        if (r["first"], r["second"], r["metric"]) == ("tiny:baseline_centre", "again:baseline_centre", "pointing")
+    ]
     assert {r["difference"] for r in centre if r["difference"] is not None} == {0}
     shown = medground("compare", f"{out}/tiny", f"{out}/again")
     assert "baseline_centre minus baseline_centre" in shown.stdout

@@ -124,18 +124,19 @@ def report(
 
 @app.command()
 def compare(
-    first: RunArg,
-    second: RunArg,
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="folders of finished runs")],
+    models: Annotated[str | None, typer.Option("--models", help="labels, parted by commas: only these")] = None,
     by_finding: Annotated[
         bool, typer.Option("--by-finding", help="show each finding, not the macro means alone")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Compare the models of two runs on the items that both have: paired tests, Holm over classes."""
+    """Compare models, each with each, inside a run or across runs: paired tests, corrected over what is compared."""
     from medground import terminal
     from medground.commands import compare as comparing
 
-    terminal.show_comparison(comparing.compare_runs(first, second), by_finding=by_finding, as_json=json)
+    chosen = [name.strip() for name in models.split(",") if name.strip()] if models else []
+    terminal.show_comparison(comparing.compare_runs(*runs, models=chosen), by_finding=by_finding, as_json=json)
 
 
 @app.command("list")

@@ -85,7 +85,7 @@ def show_comparison(comparison: Comparison, *, by_finding: bool, as_json: bool) 
         return
     for note in comparison.notes:
         typer.echo(note)
-    table = comparison.table if by_finding else comparison.table.filter(comparison.table["group"] == "macro")
+    table = comparison.table if by_finding else comparison.table.filter(comparison.table["group"] == "over all")
     for who, part in table.group_by("dataset", "first", "second", maintain_order=True):
         show_table(part.drop("dataset", "first", "second"), "{}: {} minus {}".format(*who))
     typer.echo("difference in percentage points" + ("" if by_finding else "; each finding: --by-finding"))

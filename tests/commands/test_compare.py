@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from medground.commands.compare import compare_runs
-from medground.errors import RunError
+from medground.errors import ConfigError, RunError
 from medground.session import run_file as run_a_file
 
 
@@ -36,14 +36,36 @@ def another(run_file: Path, runs: Path, root: Path) -> Path:
     return runs / "other"
 
 
-def test_a_run_does_not_differ_from_itself(runs: Path) -> None:
-    found = compare_runs(runs / "tiny", runs / "tiny")
-    assert {record["difference"] for record in found.data["records"]} <= {0.0, None}
+def test_the_models_of_one_run_are_compared_with_each_other(runs: Path) -> None:
+    found = compare_runs(runs / "tiny")
     assert {(record["first"], record["second"]) for record in found.data["records"]} == {
-        ("baseline_centre", "baseline_centre"),
-        ("baseline_random", "baseline_random"),
+        ("baseline_centre", "baseline_random")
     }
+    assert {"pointing", "dice@best", "dice@crossfit", "auc"} <= {record["metric"] for record in found.data["records"]}
+    assert compare_runs(runs / "tiny", runs / "tiny").data["records"] == found.data["records"]
     json.dumps(found.data, allow_nan=False)
+    assert set(found.table["group"]) >= {"over all"}
+
+
+def test_across_runs_every_pair_is_compared_and_equal_labels_keep_apart(runs: Path, run_file: Path) -> None:
+    run_a_file(run_file, ["name=again", "seed=1"], out=runs)
+    found = compare_runs(runs / "tiny", runs / "again")
+    pairs = {(record["first"], record["second"]) for record in found.data["records"]}
+    assert len(pairs) == 6
+    same = ("tiny:baseline_centre", "again:baseline_centre")
+    wanted = {"first": same[0], "second": same[1], "metric": "pointing", "group": ""}
+    (record,) = [r for r in found.data["records"] if wanted.items() <= r.items()]
+    assert (record["difference"], record["p"]) == (0.0, 1.0)
+
+
+def test_models_are_chosen_by_label_and_the_first_comes_first(runs: Path) -> None:
+    found = compare_runs(runs / "tiny", models=["baseline_random", "baseline_centre"])
+    assert {(r["first"], r["second"]) for r in found.data["records"]} == {("baseline_random", "baseline_centre")}
+    with pytest.raises(ConfigError, match="no such model") as caught:
+        compare_runs(runs / "tiny", models=["baseline_center"])
+    assert "baseline_centre" in str(caught.value)
+    with pytest.raises(RunError, match="no two models"):
+        compare_runs(runs / "tiny", models=["baseline_centre"])
 
 
 def test_runs_over_other_cases_share_nothing(runs: Path, run_file: Path, tiny_manifest: Path, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 from scipy import stats
 
 from medground.errors import MetricError
-from medground.metrics.correlation import fit_line
+from medground.metrics.correlation import fit_line, rank_correlation
 
 POINTS = st.lists(
     st.tuples(*[st.one_of(st.just(np.nan), st.integers(-50, 50).map(lambda k: k / 10))] * 2), min_size=1, max_size=12
@@ -55,3 +55,19 @@ def test_a_straight_line_explains_all():
 def test_pairs_are_needed():
     with pytest.raises(MetricError, match="pairs"):
         fit_line([1.0, 2.0], [1.0])
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=3, max_size=12))
+def test_rank_correlation_equals_scipy(pairs):
+    from scipy.stats import spearmanr
+
+    x, y = (np.array(column, float) for column in zip(*pairs, strict=True))
+    found = rank_correlation(x, y)
+    if np.ptp(x) == 0 or np.ptp(y) == 0:
+        assert found is None
+    else:
+        assert found == pytest.approx(spearmanr(x, y).statistic)
+
+
+def test_rank_correlation_needs_three_points():
+    assert rank_correlation([1, 2, None], [1, 2, 3]) is None

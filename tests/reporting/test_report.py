@@ -68,7 +68,7 @@ def test_the_top_says_models_data_protocol_date_and_answers(page: Element, finis
     assert read_run(finished).date in header.text
     assert " ".join(summary["described"].split()) in header.text
     assert "30 cases, 15 patients, 45 regions" in header.text
-    assert "points at the finding: no; covers the finding: no." in header.text
+    assert "Corner: tells present from absent: yes; points at the finding: no;" in header.text
     warnings = [w.text for w in page.all("ul", class_="warnings")]
     assert any("1 of 45 maps are flat" in w and "1 of 30 cases could not be read" in w for w in warnings)
 

@@ -341,6 +341,8 @@ class Cells(Sequence[Cell]):
 def with_floors(cells: Sequence[Cell], metrics: Iterable[MetricSpec]) -> list[Cell]:
     """Return cells with what can be had without looking at the same items, where the metric names such a floor.
 
+    A floor that a cell already has stays.
+
     Args:
         cells: in order; the metrics that hold floors are among them.
         metrics: their specifications.
@@ -348,13 +350,21 @@ def with_floors(cells: Sequence[Cell], metrics: Iterable[MetricSpec]) -> list[Ce
     specs = {spec.name: spec for spec in metrics}
     values = {cell.key: cell.value for cell in cells}
 
-    def floor(cell: Cell) -> float | None:
-        spec = specs.get(cell.metric)
-        if spec is None or spec.floor_metric is None:
-            return spec.floor_value if spec else None
-        return values.get((*cell.key[:-1], spec.floor_metric))
+    def beside(cell: Cell, own: float | None, metric: str | None, constant: float | None) -> float | None:
+        if own is not None or cell.value is None:
+            return own
+        return constant if metric is None else values.get((*cell.key[:-1], metric))
 
-    return [replace(cell, floor=floor(cell)) for cell in cells]
+    made = []
+    for cell in cells:
+        spec = specs.get(cell.metric)
+        if spec is None:
+            made.append(cell)
+            continue
+        floor = beside(cell, cell.floor, spec.floor_metric, spec.floor_value)
+        ceiling = beside(cell, cell.ceiling, spec.ceiling_metric, spec.ceiling_value)
+        made.append(replace(cell, floor=floor, ceiling=ceiling))
+    return made
 
 
 def frame(cells: Sequence[Cell]) -> pl.DataFrame:

@@ -73,3 +73,33 @@ def fit_line(x: ArrayLike, y: ArrayLike) -> LineFit:
     slope = xy / xx
     residuals[used] = dy - slope * dx
     return LineFit(xy * xy / (xx * yy), slope, float(mean_y - slope * mean_x), residuals, n, a.size - n)
+
+
+def rank_correlation(x: ArrayLike, y: ArrayLike) -> float | None:
+    """Correlate the ranks of two figures (Spearman), ties sharing their mean rank.
+
+    Args:
+        x: (N,) NaN (None) where undefined.
+        y: (N,) likewise.
+
+    Returns:
+        The correlation; None below 3 points or where x or y does not vary.
+
+    Example:
+        >>> rank_correlation([0.5, 0.6, 0.7], [0.1, 0.2, 0.9])
+        1.0
+    """
+    a, b = as_numbers(x), as_numbers(y)
+    if a.ndim != 1 or a.shape != b.shape:
+        raise MetricError("A correlation needs pairs.", expected=f"shape {a.shape}", got=b.shape)
+    used = ~np.isnan(a - b)
+    ranks = [_mean_ranks(values[used]) for values in (a, b)]
+    if ranks[0].size < FEWEST_POINTS or any(np.ptp(r) == 0 for r in ranks):
+        return None
+    dx, dy = (r - r.mean() for r in ranks)
+    return float(dx @ dy / np.sqrt((dx @ dx) * (dy @ dy)))
+
+
+def _mean_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(count) - (count - 1) / 2)[place], dtype=np.float64)

@@ -43,6 +43,7 @@ from medground.metrics.values import as_numbers
 
 # Pseudo-patients of the largest possible variance: of a gain or a loss, of other differences, a class of a macro mean.
 GAIN, DIFFERENCE, MACRO_DIFFERENCE = 1.0, 0.25, 0.5
+REACHED = 0.05  # a family whose smallest possible p lies above it says so
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ class Difference(Estimate):
         p: two-sided p of "no difference"; 1 where no two patients differ.
         p_family: the same, corrected over its family; None where it stands alone.
         family: the family in words, such as ``14 classes, max-T over sign flips``; None where it stands alone.
+        finest: the smallest p that can be reached: with few patients that differ, or few draws, it is large.
         differing: patients in whom the two models differ; p is never below 2 ** (1 - differing).
         gain: mean of what the first gains where it is better (differences of means).
         loss: mean of what it loses where it is worse.
@@ -63,6 +65,7 @@ class Difference(Estimate):
     p: float | None = None
     p_family: float | None = None
     family: str | None = None
+    finest: float | None = None
     differing: int = 0
     gain: float | None = None
     loss: float | None = None
@@ -148,7 +151,7 @@ def compare_f1s(
     if part.value is None:
         return _undefined(part, level, part.reason)
     p, differing = permutation.swap_calls(labels, first, second, by, seed, draws) if draws else (None, 0)
-    return _with_p(part, _half(part, DIFFERENCE), level, p, differing)
+    return _with_p(part, _half(part, DIFFERENCE), level, p, differing, draws)
 
 
 def compare_macros(
@@ -186,6 +189,36 @@ def compare_macros(
     return replace(made, n=len(known), n_undefined=len(classes) - len(known), evidence=evidence)
 
 
+def compare_macro_rankings(
+    classes: Sequence[permutation.Ranked],
+    by: Clusters,
+    metric: permutation.Ranking = permutation.AUC,
+    level: float = 0.95,
+    seed: int = 0,
+    draws: int = DRAWS,
+) -> Difference:
+    """Compare the mean over classes of a ranking metric; p by swapping a patient's mid-ranks in all classes at once.
+
+    Args:
+        classes: (labels, scores of the first, scores of the second) of every class, each (N,).
+        by: patients of the N cases.
+        metric: AUC or average precision.
+        level: of the interval.
+        seed: of the swaps.
+        draws: as in `compare_means`.
+    """
+    of = of_auc if metric == permutation.AUC else of_average_precision
+    pairs = [(of(labels, first, by), of(labels, second, by)) for labels, first, second in classes]
+    found = compare_macros(pairs, level=level, draws=0)
+    defined = [c for c, (a, b) in zip(classes, pairs, strict=True) if a.value is not None and b.value is not None]
+    if found.value is None or not draws:
+        return found
+    p, differing = permutation.swap_macro_ranks(defined, by, metric, seed, draws)
+    least = permutation.finest(differing, permutation.affordable(found.n, draws))
+    p = p if found.low is not None else 1.0
+    return replace(found, p=p, differing=differing, finest=least, contribution=None)
+
+
 def correct(differences: Sequence[Difference], what: str, seed: int = 0) -> list[Difference]:
     """Correct the p values of one family so that the chance of any false claim in it is bounded.
 
@@ -207,10 +240,13 @@ def correct(differences: Sequence[Difference], what: str, seed: int = 0) -> list
         how = "max-T over sign flips"
     else:
         corrected = permutation.holm_all([differences[i].p or 0.0 for i in made])
-        how = "Holm"
+        # The smallest p of the family is multiplied by its size.
+        reachable = len(made) * min(differences[i].finest or 0.0 for i in made)
+        how = "Holm" if reachable <= REACHED else f"Holm: no p can fall below {min(1.0, reachable):.2g}"
     found = list(differences)
     for i, p in zip(made, corrected, strict=True):
-        found[i] = replace(found[i], p_family=float(p), family=f"{len(made)} {what}, {how}")
+        # Drawn flips waver a little: a corrected p is never below its own.
+        found[i] = replace(found[i], p_family=max(float(p), found[i].p or 0.0), family=f"{len(made)} {what}, {how}")
     return found
 
 
@@ -250,12 +286,12 @@ def _tested(
 ) -> Difference:
     """Add the p of flipping whole patients."""
     p, differing = permutation.sign_flip(contribution, *flips) if flips[1] else (None, 0)
-    made = _with_p(part, limits, level, p, differing)
+    made = _with_p(part, limits, level, p, differing, flips[1])
     return replace(made, contribution=contribution)
 
 
 def _with_p(
-    part: Influence, limits: Callable[[float], Limits], level: float, p: float | None, differing: int
+    part: Influence, limits: Callable[[float], Limits], level: float, p: float | None, differing: int, draws: int
 ) -> Difference:
     several = part.patients >= 2
     low, high = limits(level) if several else (None, None)
@@ -271,7 +307,8 @@ def _with_p(
         (part.patients,),
         level,
         None if several else ONE_PATIENT,
-        p=p if several else 1.0,
+        p=p if several or p is None else 1.0,
+        finest=None if p is None else permutation.finest(differing, draws),
         differing=differing,
     )
 
@@ -290,8 +327,9 @@ def _ranked(
     part = minus(*pair)
     if part.value is None:
         return _undefined(part, level, part.reason)
+    draws = permutation.affordable(part.n, flips[1])
     p, differing = permutation.swap_ranks(labels, first, second, by, metric, *flips) if flips[1] else (None, 0)
-    return _with_p(part, _half(part, DIFFERENCE), level, p, differing)
+    return _with_p(part, _half(part, DIFFERENCE), level, p, differing, draws)
 
 
 def _undefined(part: Influence, level: float, reason: str | None) -> Difference:

@@ -11,7 +11,7 @@ are exchanges too (Canay, Romano and Shaikh 2017).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -134,24 +134,63 @@ def swap_ranks(
     Returns:
         Two-sided p, and the patients whose ranks differ.
     """
-    known = ~np.isnan(as_numbers(labels))
-    truth, a = annotated(labels, first)
-    _, b = annotated(labels, second)
-    ranks = _mid_ranks(a), _mid_ranks(b)
-    codes = by.codes[known]
-    differs = np.unique(codes[ranks[0] != ranks[1]])
+    return swap_macro_ranks([(labels, first, second)], by, metric, seed, draws)
+
+
+Ranked = tuple[ArrayLike, ArrayLike, ArrayLike]
+
+
+def swap_macro_ranks(
+    classes: Sequence[Ranked], by: Clusters, metric: Ranking = AUC, seed: int = 0, draws: int = DRAWS
+) -> tuple[float, int]:
+    """Test two models' mean over classes of a ranking metric: a patient's ranks change sides in all classes at once.
+
+    Args:
+        classes: (labels, scores of the first, scores of the second) of every class, each (N,), in which the metric is
+            defined.
+        by: patients of the N cases.
+        metric: what is recomputed after each swap.
+        seed: of the swaps, where they are drawn.
+        draws: as in `swap_ranks`.
+
+    Returns:
+        Two-sided p, and the patients whose ranks differ.
+    """
+    made = []
+    for labels, first, second in classes:
+        truth, a = annotated(labels, first)
+        _, b = annotated(labels, second)
+        made.append((truth, _mid_ranks(a), _mid_ranks(b), by.codes[~np.isnan(as_numbers(labels))]))
+    differing = [codes[one != other] for _, one, other, codes in made]
+    differs = np.unique(np.concatenate(differing)) if made else np.zeros(0, dtype=np.int64)
     if not differs.size:
         return 1.0, 0
     measure = _aucs if metric == AUC else _average_precisions
     block = np.full(by.count, -1, dtype=np.int64)
     block[differs] = np.arange(differs.size) % min(differs.size, BLOCKS)
-    draws = min(draws, max(_FEWEST, _BUDGET // truth.size))
 
     def statistic(signs: Floats) -> Floats:
-        return measure(ranks[0], ranks[1], truth, block[codes], signs < 0)
+        found = [measure(one, other, truth, block[codes], signs < 0) for truth, one, other, codes in made]
+        return np.asarray(np.mean(found, axis=0))
 
     observed = abs(float(statistic(np.ones((1, 1 + int(block.max()))))[0]))
+    draws = affordable(sum(truth.size for truth, *_ in made), draws)
     return _share_reaching(statistic, observed, differs.size, seed, draws), int(differs.size)
+
+
+def affordable(cases: int, draws: int = DRAWS) -> int:
+    """Return how many swaps of ranks are drawn over so many cases."""
+    return min(draws, max(_FEWEST, _BUDGET // max(1, cases)))
+
+
+def finest(differing: int, draws: int = DRAWS) -> float:
+    """Return the smallest p that can be reached.
+
+    Example:
+        >>> finest(3), finest(40)
+        (0.25, 0.0001)
+    """
+    return 2.0 ** (1 - differing) if 0 < differing <= ENUMERATED else 1.0 if not differing else 1 / (draws + 1)
 
 
 def swap_calls(

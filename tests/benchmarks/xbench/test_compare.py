@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from medground.benchmarks.xbench.compare import compare_rows, shared_rows
-from medground.benchmarks.xbench.grounding import Resampling
+from medground.benchmarks.comparing import Pair, compare_pairs
+from medground.benchmarks.xbench.compare import samples, shared_rows
 from medground.benchmarks.xbench.pairs import Pairs
 from medground.benchmarks.xbench.protocol import resolve_protocol
 from medground.benchmarks.xbench.rescore import Found, rows_from_maps
@@ -18,7 +19,6 @@ from medground.imaging.regions import Region
 
 FINDINGS = ("Mass", "Nodule")
 PROTOCOL = resolve_protocol({"base": "xbench", "grid": [8, 8], "name": "small"})
-HOW = Resampling(200, 0, 0.95)
 
 
 def make_rows(seed: int, *, n: int = 30, skill: float = 0.0, seen: frozenset[str] = frozenset()) -> pl.DataFrame:
@@ -43,9 +43,15 @@ def make_rows(seed: int, *, n: int = 30, skill: float = 0.0, seen: frozenset[str
     )
 
 
+def compared(first: pl.DataFrame, second: pl.DataFrame) -> dict[tuple[str, str], dict[str, Any]]:
+    one, two = (list(samples(rows, FINDINGS, PROTOCOL)) for rows in shared_rows(first, second))
+    records = compare_pairs([Pair("a", "b", "d", list(zip(one, two, strict=True)))])
+    return {(r["metric"], r["group"]): r for r in records}
+
+
 def test_differences_are_those_of_the_means() -> None:
     a, b = shared_rows(make_rows(1, skill=0.9), make_rows(2))
-    records = {(r["metric"], r["group"]): r for r in compare_rows(a, b, FINDINGS, PROTOCOL, HOW)}
+    records = compared(a, b)
     one, two = Pairs.of(a, PROTOCOL), Pairs.of(b, PROTOCOL)
     by_class = []
     for finding in FINDINGS:
@@ -59,22 +65,15 @@ def test_differences_are_those_of_the_means() -> None:
     macro = records["pointing", ""]
     assert macro["difference"] == pytest.approx(np.mean(by_class))
     assert macro["low"] > 0
-    assert macro["p"] < 0.05
-
-
-def test_holm_only_raises_p_and_mcnemar_counts_disagreements() -> None:
-    a, b = shared_rows(make_rows(1, skill=0.9), make_rows(2))
-    for record in compare_rows(a, b, FINDINGS, PROTOCOL, HOW):
-        if record["group"]:
-            assert record["p_holm"] >= record["p"]
-        else:
-            assert record["p_holm"] is None
-        assert (record["mcnemar_p"] is not None) == (record["metric"] == "pointing" and bool(record["group"]))
+    assert macro["p_family"] < 0.05
+    assert macro["decision"] == "better"
+    searched = records["dice@best", ""]["difference"]
+    assert searched != records["dice@crossfit", ""]["difference"]
 
 
 def test_a_model_against_itself_does_not_differ() -> None:
     rows = make_rows(1)
-    for record in compare_rows(*shared_rows(rows, rows), FINDINGS, PROTOCOL, HOW):
+    for record in compared(rows, rows).values():
         assert record["difference"] == 0
         assert record["p"] == 1
 
@@ -94,3 +93,10 @@ def test_only_shared_and_unseen_pairs_are_used() -> None:
     assert a["case_id"].to_list() == b["case_id"].to_list()
     assert set(a["case_id"]) == {f"c{i}" for i in range(2, 20)}
     assert a["finding"].to_list() == b["finding"].to_list()
+
+
+def test_ranks_need_no_probability() -> None:
+    rows = make_rows(1).with_columns(probability=pl.lit(None, pl.Float64))
+    records = compared(rows, rows)
+    assert records["auc", "Mass"]["n"] == 30
+    assert records["f1@0.5", "Mass"]["difference"] is None

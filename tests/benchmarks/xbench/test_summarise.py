@@ -17,6 +17,7 @@ from medground.benchmarks.xbench.rescore import Found, rows_from_maps
 from medground.benchmarks.xbench.summarise import Options, summarise
 from medground.datasets.base import Case
 from medground.imaging.regions import Region
+from medground.metrics.differences import compare_means
 from medground.models.base import ModelInfo
 
 FINDINGS = ("Mass", "Nodule", "Never")
@@ -88,7 +89,7 @@ def test_recognition_equals_scikit_learn() -> None:
 
 def test_a_class_without_positives_is_undefined_and_leaves_the_macro_mean() -> None:
     summary = run({("m", "d"): make_rows()})
-    for metric in ("auc", "auprc", "f1@0.5"):
+    for metric in ("auc", "auprc_trapezoid", "average_precision", "f1@0.5"):
         never = cell(summary, scope="class", group="Never", metric=metric)
         assert (never["value"], never["low"], never["reason"]) == (None, None, "no positives")
         macro = cell(summary, scope="macro", metric=metric)
@@ -179,10 +180,83 @@ def test_the_summary_is_json_without_nan_and_the_same_each_time() -> None:
     assert one == two
 
 
-def test_no_replicates_no_intervals() -> None:
-    cells = run({("m", "d"): make_rows()}, replicates=0).to_json()["cells"]
-    assert {c["low"] for c in cells} == {None}
-    assert any(c["value"] is not None for c in cells)
+def test_every_defined_class_of_several_patients_has_an_interval_that_cannot_collapse() -> None:
+    without = {"auprc_trapezoid", "ece"}
+    for c in run({("m", "d"): make_rows()}, replicates=0).to_json()["cells"]:
+        if c["value"] is not None and c["metric"] not in without and c["counts"]["patients"] > 1:
+            assert c["low"] < c["high"], c
+
+
+def test_floors_stand_beside_every_figure_of_recognition() -> None:
+    rows = make_rows()
+    summary = run({("m", "d"): rows})
+    for finding in ("Mass", "Nodule"):
+        y = rows.filter((pl.col("finding") == finding) & pl.col("label").is_not_null())["label"].to_numpy()
+        share = y.mean()
+        floors = {
+            "auc": 0.5,
+            "average_precision": share,
+            "f1@0.5": f1_score(y, np.ones(len(y))),
+            "f1@best": f1_score(y, np.ones(len(y))),
+            "accuracy@0.5": 1 - share,
+            "brier": share * (1 - share),
+        }
+        for metric, floor in floors.items():
+            assert cell(summary, scope="class", group=finding, metric=metric)["floor"] == pytest.approx(floor)
+    for metric, floor in {"pointing": "pointing_prior", "dice@best": "dice_floor", "iou@0.5": "iou_floor"}.items():
+        beside = cell(summary, scope="macro", metric=floor)["value"]
+        assert cell(summary, scope="macro", metric=metric)["floor"] == beside
+    known = rows.filter(pl.col("label").is_not_null())["label"]
+    assert cell(summary, scope="macro", metric="hamming@0.5")["floor"] == pytest.approx(1 - known.mean())
+
+
+def test_a_gain_has_the_interval_of_a_paired_difference() -> None:
+    rows = make_rows()
+    summary = run({("m", "d"): rows})
+    pairs = Pairs.of(rows, PROTOCOL)
+    found = compare_means(pairs.at_searched("dice"), pairs.floor[0], pairs.by)
+    got = cell(summary, scope="pairs", metric="dice_gain")
+    assert (got["value"], got["low"], got["high"]) == pytest.approx((found.value, found.low, found.high))
+
+
+def test_a_searched_threshold_never_loses_against_a_fixed_one_and_has_a_fair_one_beside_it() -> None:
+    for averaging in ("macro", "pairs"):
+        protocol = resolve_protocol({"base": "xbench", "grid": [16, 16], "averaging": averaging, "name": averaging})
+        summary = summarise({("m", "d"): make_rows()}, {}, {"d": FINDINGS}, Options(protocol))
+        assert cell(summary, scope=averaging, metric="dice_gap")["value"] >= 0
+        best, fair = (cell(summary, scope=averaging, metric=f"dice@{k}")["value"] for k in ("best", "crossfit"))
+        assert fair <= best
+    searched = {spec.name: spec.partner for spec in summary.metrics if spec.searched and spec.partner}
+    assert searched == {"dice@best": "dice@crossfit", "iou@best": "iou@crossfit", "f1@best": "f1@crossfit"}
+
+
+def test_a_ranking_needs_no_probability() -> None:
+    rows = make_rows().with_columns(probability=pl.lit(None, dtype=pl.Float64))
+    summary = run({("m", "d"): rows})
+    assert cell(summary, scope="class", group="Mass", metric="auc")["n"] == 40
+    brier = cell(summary, scope="class", group="Mass", metric="brier")
+    assert (brier["value"], brier["undefined"]) == (None, 40)
+
+
+def test_a_value_that_rests_on_other_items_than_its_row_says_so() -> None:
+    rows = make_rows().with_columns(
+        probability=pl.when(pl.col("case_id") == "c00").then(None).otherwise(pl.col("probability"))
+    )
+    table = run({("m", "d"): rows}).tables["recognition_by_class"].filter(pl.col("group") == "Mass")
+    assert table["n"].to_list() == [40]
+    assert table["Brier"][0].endswith("(n 39)")
+    assert "(n " not in table["AUC"][0]
+
+
+def test_models_are_ranked_on_the_regions_that_all_have() -> None:
+    rows = {(f"m{i}", "d"): make_rows(i) for i in range(3)}
+    summary = run(rows, replicates=100)
+    ranks = [r for r in summary.data["ranks"] if r["metric"] == "pointing"]
+    values = {m: cell(summary, model=m, scope="macro", metric="pointing")["value"] for m in ("m0", "m1", "m2")}
+    assert sorted(values, key=lambda m: -values[m]) == [r["model"] for r in sorted(ranks, key=lambda r: r["rank"])]
+    assert all(r["low"] <= r["rank"] <= r["high"] for r in ranks)
+    assert sum(r["first"] for r in ranks) == pytest.approx(1)
+    assert not run(rows, replicates=0).data["ranks"]
 
 
 def test_an_optimistic_threshold_is_called_so_and_a_cross_fitted_one_is_not() -> None:
@@ -208,18 +282,32 @@ def test_the_curves_are_means_of_the_pairs() -> None:
     np.testing.assert_allclose(curves[""]["iou"], np.mean([curves["Mass"]["iou"], curves["Nodule"]["iou"]], axis=0))
 
 
-def test_auc_against_pointing_leaves_baselines_out() -> None:
+def test_auc_against_pointing_leaves_baselines_out_and_stands_on_shared_support() -> None:
     rows = {(f"m{i}", "d"): make_rows(i) for i in range(4)}
+    # A second dataset on which one model has no score: its regions are on nobody's axis.
+    rows |= {(f"m{i}", "e"): make_rows(10 + i) for i in range(4)}
+    rows["m1", "e"] = rows["m1", "e"].with_columns(score=pl.lit(None, pl.Float64))
     kinds = ["zero-shot", "zero-shot", "zero-shot", "baseline"]
     cards = {f"m{i}": ModelInfo(f"m{i}", kind=kind) for i, kind in enumerate(kinds)}  # type: ignore[arg-type]  # literals
-    summary = summarise(rows, cards, {"d": FINDINGS}, Options(PROTOCOL, 0, 0))
+    summary = summarise(rows, cards, {"d": FINDINGS, "e": FINDINGS}, Options(PROTOCOL, 0, 0))
     line = summary.data["correlation"]
     assert line["models"] == ["m0", "m1", "m2"]
+    assert line["support"] == [["d", "Mass"], ["d", "Nodule"]]
     auc, pointing = (
-        [cell(summary, model=m, scope="macro", metric=metric)["value"] for m in line["models"]]
+        [
+            np.mean([cell(summary, model=m, dataset="d", scope="class", group=f, metric=metric)["value"]
+                     for f in ("Mass", "Nodule")])
+            for m in line["models"]
+        ]
         for metric in ("auc", "pointing")
-    )
+    )  # fmt: skip
+    assert line["auc"] == pytest.approx(auc)
     assert line["r2"] == pytest.approx(np.corrcoef(auc, pointing)[0, 1] ** 2)
+    by_class = summary.data["correlation_by_class"]
+    assert [entry["model"] for entry in by_class] == ["m0", "m1", "m2", ""]
+    assert by_class[0]["r2"] is None  # two findings always lie on a line
+    assert by_class[-1]["n"] == 6
+    assert len(by_class[-1]["residuals"]) == 6
 
 
 def test_every_named_protocol_can_summarise_rows_of_its_own() -> None:

@@ -43,7 +43,7 @@ def test_only_searched_numbers_are_called_optimistic(metric: str, name: str) -> 
 
 def test_a_best_f1_is_always_found_on_the_test_set() -> None:
     for under in (SPECS, FAIR):
-        assert heading(under["f1@best"]) == "F1 at best (optimistic)"
+        assert heading(under["f1@best"]) == "F1 at searched threshold (optimistic)"
 
 
 def test_a_row_a_model_and_group_with_its_counts() -> None:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import polars as pl
 
 from medground.benchmarks.base import Entry, Setting
+from medground.benchmarks.comparing import Sample
 from medground.benchmarks.results import Summary
 from medground.benchmarks.xbench.protocol import Protocol, resolve_protocol
 from medground.benchmarks.xbench.rows import KeepMaps
@@ -19,6 +20,7 @@ from medground.datasets.base import Dataset
 from medground.datasets.overlap import shared_sources
 from medground.errors import ConfigError, DatasetError, ModelError, did_you_mean
 from medground.imaging.reading import read_radiograph
+from medground.metrics import decide
 from medground.models.base import Grounder
 from medground.models.common.text import key_of
 
@@ -29,9 +31,11 @@ class XBench:
     Args:
         protocol: a named protocol, or a mapping that spells one out (``{base: xbench, scope: class}``).
         keep_maps: which saliency maps are kept on the model's grid: of localised findings, all, or none.
-        replicates: bootstrap replicates behind an interval; 0: no intervals.
+        replicates: of the bootstrap of the ranks of models; 0: no ranks.
         level: coverage of the intervals.
         size_edges: shares of the picture that part small, medium and large regions.
+        rules: margins and minima of claims by family of metrics, where they are not the usual ones, such as
+            ``{overlap: {margin: 0.02, least: 20}}``.
         cache: a folder for decoded pictures, which further models and runs then need not decode; changes no number.
         cache_gb: how many GB (10^9 bytes) it may take.
     """
@@ -46,6 +50,7 @@ class XBench:
         replicates: int = 1000,
         level: float = 0.95,
         size_edges: tuple[float, ...] = (0.01, 0.05, 0.15),
+        rules: dict[str, dict[str, float]] | None = None,
         cache: Path | None = None,
         cache_gb: float = 20,
     ) -> None:
@@ -67,6 +72,8 @@ class XBench:
         self.replicates = replicates
         self.level = level
         self.size_edges = size_edges
+        self.rules = rules or {}
+        decide.rules(self.rules)  # a misspelt family is told before anything runs
         self.cache = cache
         self.cache_bytes = int(cache_gb * 1e9)
         self._setting = Setting(models=())
@@ -123,8 +130,35 @@ class XBench:
         cards = {m.label: m.card for m in self._setting.models}
         findings = {label: tuple(dataset.findings) for label, dataset in self._datasets.items()}
         counted = protocol or self.protocol
-        options = Options(counted, self._setting.seed, self.replicates, self.level, self.size_edges)
+        options = Options(
+            counted, self._setting.seed, self.replicates, self.level, self.size_edges, decide.rules(self.rules)
+        )
         return replace(summarise(rows, cards, findings, options), notes=self.notes())
+
+    @property
+    def seed(self) -> int:
+        """Of folds, flips and ranks: that of the run."""
+        return self._setting.seed
+
+    def settings(self) -> Mapping[str, Any]:
+        """See :class:`medground.benchmarks.comparing.Comparable`."""
+        return {"protocol": self.protocol.model_dump(mode="json")}
+
+    def comparison_notes(self) -> Sequence[str]:
+        """See :class:`medground.benchmarks.comparing.Comparable`."""
+        return (f"protocol {self.protocol.in_words()}",)
+
+    def matched(
+        self, first: pl.DataFrame, second: pl.DataFrame, place: tuple[str, ...], other: XBench
+    ) -> Iterator[tuple[Sample, Sample]]:
+        """See :class:`medground.benchmarks.comparing.Comparable`; thresholds are searched on the shared cases."""
+        from medground.benchmarks.xbench.compare import samples, shared_rows
+
+        theirs = set(other._datasets[place[0]].findings)
+        findings = [finding for finding in self._datasets[place[0]].findings if finding in theirs]
+        one, two = shared_rows(first, second)
+        made = [samples(rows, findings, self.protocol, self.seed) for rows in (one, two)]
+        yield from zip(*made, strict=True)
 
     def manifest(self) -> Mapping[str, Any]:
         """Protocol in full and in words, what reading the datasets gave, and which of them share pictures."""

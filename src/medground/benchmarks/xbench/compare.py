@@ -1,33 +1,18 @@
-"""Two models on the same items: paired differences, McNemar's test, Holm over classes."""
+"""What two models of XBench are compared on: the same regions and cases, metric by metric."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from medground.benchmarks.xbench.grounding import Resampling, grounding_values
-from medground.benchmarks.xbench.pairs import Floats, Pairs
+from medground.benchmarks.comparing import AUC, AVERAGE_PRECISION, Sample
+from medground.benchmarks.xbench.grounding import differences, grounding_values
+from medground.benchmarks.xbench.pairs import Pairs
 from medground.benchmarks.xbench.protocol import Protocol
-from medground.benchmarks.xbench.recognition import answers
+from medground.benchmarks.xbench.specs import CUT, specs
 from medground.errors import RunError
-from medground.metrics.bootstrap import bootstrap_mean, bootstrap_ranking, clusters, macro_replicates
-from medground.metrics.classification import auc, macro, per_class
-from medground.metrics.comparison import (
-    Difference,
-    discordant,
-    holm,
-    mcnemar,
-    paired_aucs,
-    paired_difference,
-    paired_means,
-)
-from medground.metrics.values import mean_defined
-
-GROUNDING = ("pointing", "dice@best", "iou@best")
+from medground.metrics.spec import MetricSpec
 
 
 def shared_rows(first: pl.DataFrame, second: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -53,93 +38,41 @@ def shared_rows(first: pl.DataFrame, second: pl.DataFrame) -> tuple[pl.DataFrame
     return one, two
 
 
-def compare_rows(
-    first: pl.DataFrame, second: pl.DataFrame, findings: Sequence[str], protocol: Protocol, how: Resampling
-) -> list[dict[str, Any]]:
-    """Compare two tables of rows that hold the same pairs in the same order.
+def samples(rows: pl.DataFrame, findings: Sequence[str], protocol: Protocol, seed: int = 0) -> Iterator[Sample]:
+    """Yield what a model did, one sample a metric; thresholds are searched on these rows alone.
 
     Args:
-        first: rows of the first model, see :func:`shared_rows`.
-        second: rows of the second.
-        findings: classes, in order.
-        protocol: the one under which both were counted.
-        how: the intervals; the same patients are drawn for both models.
-
-    Returns:
-        One record a metric and class, or macro: difference (first minus second), interval, p, p after Holm over the
-        classes of the metric, and for pointing McNemar's exact p.
+        rows: of one model on one dataset, see :func:`shared_rows`.
+        findings: classes; others are left out.
+        protocol: the one under which the rows were counted.
+        seed: of the folds of cross-fitted thresholds.
     """
-    records: list[dict[str, Any]] = []
-    for metric, entries in _differences(first, second, findings, protocol, how):
-        classes = [entry for entry in entries if entry["group"]]
-        for entry, p in zip(classes, holm([entry["p"] for entry in classes]), strict=True):
-            entry["p_holm"] = p
-        records += [{"metric": metric, **entry} for entry in entries]
-    return records
+    known = {spec.name: spec for spec in specs(protocol)}
+    kept = rows.filter(pl.col("finding").is_in(list(findings)))
+    pairs = Pairs.of(kept, protocol, seed)
+    if len(pairs):
+        derived = {*differences(pairs), "pointing_prior", "dice_floor", "iou_floor"}
+        for metric, values in grounding_values(pairs).items():
+            if metric not in derived:
+                yield Sample(known[metric], _table(pairs.frame).with_columns(value=pl.Series(values)))
+    yield from _recognition(kept, protocol, known)
 
 
-def _differences(
-    first: pl.DataFrame, second: pl.DataFrame, findings: Sequence[str], protocol: Protocol, how: Resampling
-) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    one, two = (Pairs.of(rows, protocol, how.seed) for rows in (first, second))
-    if len(one):
-        values = [grounding_values(pairs) for pairs in (one, two)]
-        fixed = [f"dice@{tau:g}" for tau in protocol.fixed]
-        for metric in (*GROUNDING, *fixed):
-            yield metric, list(_means(metric, one, values[0][metric], values[1][metric], findings, how))
-    yield "auc", _aucs(first, second, findings, protocol, how)
+def _recognition(rows: pl.DataFrame, protocol: Protocol, known: Mapping[str, MetricSpec]) -> Iterator[Sample]:
+    read = rows.filter((pl.col("state") != "failed") & pl.col("label").is_not_null())
+    truth = read["label"].cast(pl.Float64)
+    score = read["score"].cast(pl.Float64)
+    probability = 1 / (1 + (-score).exp()) if protocol.link == "sigmoid" else read["probability"].cast(pl.Float64)
+    table = _table(read).with_columns(truth=truth)
+    for metric, ranking in (("auc", AUC), ("average_precision", AVERAGE_PRECISION)):
+        yield Sample(known[metric], table.with_columns(answer=score), ranking)
+    called = (probability >= CUT).cast(pl.Float64)
+    yield Sample(known[f"f1@{CUT}"], table.with_columns(answer=called))
+    right = (called == truth).cast(pl.Float64)
+    yield Sample(known[f"accuracy@{CUT}"], table.drop("truth").with_columns(value=right))
+    squared = (probability - truth) ** 2
+    yield Sample(known["brier"], table.drop("truth").with_columns(value=squared))
 
 
-def _means(
-    metric: str, pairs: Pairs, a: Floats, b: Floats, findings: Sequence[str], how: Resampling
-) -> Iterator[dict[str, Any]]:
-    by = clusters(pairs.frame["patient_id"].to_list(), pairs.frame["case_id"].to_list())
-    both = ~np.isnan(a - b)
-    masks = [pairs.finding == finding for finding in findings]
-    for finding, mask in zip(findings, masks, strict=True):
-        x, y = (np.where(mask, v, np.nan) for v in (a, b))
-        found = _record(finding, paired_means(x, y, by, how.replicates, how.seed, how.level))
-        found["n_undefined"] = int((mask & ~both).sum())
-        if metric == "pointing" and np.isin(np.concatenate([x[mask & both], y[mask & both]]), (0, 1)).all():
-            found["mcnemar_p"] = mcnemar(*discordant(x, y)).exact_p
-        yield found
-    by_class = [[np.where(mask & both, v, np.nan) for mask in masks] for v in (a, b)]
-    yield _record("", _macro_means(by_class[0], by_class[1], by, how))
-
-
-def _macro_means(first: list[Floats], second: list[Floats], by: Any, how: Resampling) -> Difference:
-    def of(columns: list[Floats]) -> tuple[Any, NDArray[np.float64]]:
-        means = [mean_defined(column).value for column in columns]
-        drawn = bootstrap_mean(np.stack(columns, axis=1), by, how.replicates, how.seed)
-        return mean_defined(means, "no class is defined"), macro_replicates(drawn)
-
-    (a, drawn_a), (b, drawn_b) = of(first), of(second)
-    return paired_difference(a, b, drawn_a, drawn_b, how.level)
-
-
-def _aucs(
-    first: pl.DataFrame, second: pl.DataFrame, findings: Sequence[str], protocol: Protocol, how: Resampling
-) -> list[dict[str, Any]]:
-    a, b = (answers(rows, findings, protocol.link) for rows in (first, second))
-    labels = np.where(np.isnan(a.labels) | np.isnan(b.labels), np.nan, a.labels)
-    draws = how.replicates, how.seed
-    differences = paired_aucs(labels, a.scores, b.scores, a.by, *draws, how.level)
-    records = [_record(finding, d) for finding, d in zip(findings, differences, strict=True)]
-    overall = [macro(per_class(auc, labels, said.scores)) for said in (a, b)]
-    drawn = [macro_replicates(bootstrap_ranking(labels, said.scores, a.by, *draws).auc) for said in (a, b)]
-    return [*records, _record("", paired_difference(overall[0], overall[1], drawn[0], drawn[1], how.level))]
-
-
-def _record(group: str, d: Difference) -> dict[str, Any]:
-    return {
-        "group": group,
-        "difference": d.value,
-        "low": d.low,
-        "high": d.high,
-        "p": d.p,
-        "p_holm": None,
-        "mcnemar_p": None,
-        "n": d.n,
-        "n_undefined": d.n_undefined,
-        "reason": d.reason,
-    }
+def _table(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.select(item="case_id", patient="patient_id", group="finding")

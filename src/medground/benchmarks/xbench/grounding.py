@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -13,51 +13,68 @@ from numpy.typing import NDArray
 
 from medground.benchmarks.results import Cell
 from medground.benchmarks.xbench.pairs import Floats, Pairs
-from medground.benchmarks.xbench.specs import OVERLAPS, fixed
-from medground.metrics.bootstrap import Clusters, bootstrap_sums, clusters, macro_replicates, percentile_interval
-from medground.metrics.values import Value, mean_defined
+from medground.benchmarks.xbench.specs import fixed
+from medground.metrics.bootstrap import Clusters
+from medground.metrics.differences import compare_macros, compare_means
+from medground.metrics.inference import Estimate, estimate, estimate_macro
+from medground.metrics.influence import Influence, of_mean
 
 Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Resampling:
-    """How intervals are made: replicates drawn by patient, their seed, and the coverage."""
+class How:
+    """How intervals and tests are made.
 
-    replicates: int
-    seed: int
-    level: float
+    Attributes:
+        level: coverage of the intervals.
+        seed: of whatever is drawn: folds, flips beyond what can be enumerated, ranks of models.
+        replicates: of the bootstrap of ranks; 0: none.
+    """
+
+    level: float = 0.95
+    seed: int = 0
+    replicates: int = 1000
+
+
+@dataclass(frozen=True)
+class Group:
+    """Pairs that share a finding, a view or a size: which, and how many of them are flat or failed."""
+
+    scope: str
+    name: str
+    mask: Mask
+    flat: int
+    failed: int
+
+
+def differences(pairs: Pairs) -> dict[str, tuple[str, str]]:
+    """Return what is the difference of two other measures of the same pairs: name -> (first, second)."""
+    at_first = pairs.protocol.fixed[0]
+    found = {"pointing_gain": ("pointing", "pointing_prior")}
+    for name in ("dice", "iou"):
+        found[f"{name}_gap"] = (f"{name}@best", fixed(name, at_first))
+        found[f"{name}_gain"] = (f"{name}@best", f"{name}_floor")
+    return found
 
 
 def grounding_values(pairs: Pairs) -> dict[str, Floats]:
     """Return every measure of every pair: name -> ``(P,)``, NaN where undefined."""
     protocol = pairs.protocol
-    dice, iou = pairs.at_searched("dice"), pairs.at_searched("iou")
-    floor_dice, floor_iou = pairs.floor
-    unsearched = {
-        fixed(name, tau): pairs.curves[name][:, protocol.index_of(tau)] for tau in protocol.fixed for name in OVERLAPS
-    }
-    first = protocol.fixed[0]
-    pointing = pairs.pointing()
-    prior = np.where(pairs.used, pairs.pointing("prior_"), np.nan)
-    return {
-        "pointing": pointing,
-        "pointing_prior": prior,
-        "pointing_gain": pointing - prior,
-        **unsearched,
-        "dice@best": dice,
-        "iou@best": iou,
-        "dice_gap": dice - unsearched[fixed("dice", first)],
-        "iou_gap": iou - unsearched[fixed("iou", first)],
-        "dice_floor": floor_dice,
-        "iou_floor": floor_iou,
-        "dice_gain": dice - floor_dice,
-        "iou_gain": iou - floor_iou,
-    }
+    floors = dict(zip(("dice", "iou"), pairs.floor, strict=True))
+    values = {"pointing": pairs.pointing(), "pointing_prior": np.where(pairs.used, pairs.pointing("prior_"), np.nan)}
+    for tau in protocol.fixed:
+        values |= {fixed(name, tau): pairs.curves[name][:, protocol.index_of(tau)] for name in floors}
+    values |= {f"{name}@best": pairs.at_searched(name) for name in floors}
+    if protocol.optimistic and protocol.crossfitted is not None:
+        fair = {f"{name}@crossfit": pairs.at_crossfitted(name) for name in floors}
+        values |= {name: value for name, value in fair.items() if value is not None}
+    values |= {f"{name}_floor": value for name, value in floors.items()}
+    return values | {name: values[first] - values[second] for name, (first, second) in differences(pairs).items()}
 
 
 def grounding_cells(
-    pairs: Pairs, findings: Sequence[str], edges: Sequence[float], how: Resampling, **who: str
+    pairs: Pairs, findings: Sequence[str], edges: Sequence[float], how: How, **who: str
 ) -> Iterator[Cell]:
     """Yield the cells of one model on one dataset.
 
@@ -68,24 +85,34 @@ def grounding_cells(
         how: the intervals.
         who: ``benchmark``, ``reading``, ``model``, ``dataset`` and ``subset`` of the cells.
     """
-    values = grounding_values(pairs)
+    values, parts = grounding_values(pairs), differences(pairs)
     groups = list(_groups(pairs, findings, edges))
-    replicates = _replicates(pairs, values, [mask for *_, mask in groups], how)
-    codes = _patients(pairs).codes
-    for m, (metric, measured) in enumerate(values.items()):
-        by_class = []
-        for g, (scope, group, mask) in enumerate(groups):
-            value = mean_defined(measured[mask], reason=_why(pairs, mask))
-            if scope == "class":
-                by_class.append(value)
-            # One patient says nothing about the next: the group has no interval, but stays in the macro mean.
-            alone = len(np.unique(codes[mask & ~np.isnan(measured)])) < 2
-            spread = np.full(how.replicates, np.nan) if alone else replicates[:, g, m]
-            yield _cell(value, spread, pairs, mask, how, scope=scope, group=group, metric=metric, **who)
-        macro = mean_defined([v.value for v in by_class], reason="no class is defined")
-        spread = macro_replicates(replicates[:, : len(findings), m])
-        everything = np.ones(len(pairs), dtype=bool)
-        yield _cell(macro, spread, pairs, everything, how, scope="macro", group="", metric=metric, **who)
+    everything = next(group for group in groups if group.scope == "pairs")
+    for metric, measured in values.items():
+        for group in groups:
+            found = _estimate(values, parts.get(metric), measured, pairs, group.mask, how)
+            yield _cell(found, pairs, group, scope=group.scope, group_name=group.name, metric=metric, who=who)
+        found = macro_estimate(values, parts.get(metric), metric, pairs, findings, how)
+        yield _cell(found, pairs, everything, scope="macro", group_name="", metric=metric, who=who)
+
+
+def macro_estimate(
+    values: Mapping[str, Floats],
+    parts: tuple[str, str] | None,
+    metric: str,
+    pairs: Pairs,
+    findings: Sequence[str],
+    how: How,
+    draws: int = 0,
+) -> Estimate:
+    """Return a mean over classes; of a difference, with its test where ``draws`` are asked for."""
+    masks = [pairs.finding == finding for finding in findings]
+    if parts is None:
+        return estimate_macro([_mean(values[metric], pairs, mask) for mask in masks], level=how.level)
+    first, second = (values[name] for name in parts)
+    both = ~np.isnan(first - second)
+    pair = [(_mean(first, pairs, mask & both), _mean(second, pairs, mask & both)) for mask in masks]
+    return compare_macros(pair, level=how.level, seed=how.seed, draws=draws)
 
 
 def size_bands(edges: Sequence[float]) -> list[tuple[str, float, float]]:
@@ -98,57 +125,63 @@ def size_bands(edges: Sequence[float]) -> list[tuple[str, float, float]]:
     return [(f"{name} of the picture", low, high) for name, (low, high) in zip(names, bounds, strict=True)]
 
 
-def _groups(pairs: Pairs, findings: Sequence[str], edges: Sequence[float]) -> Iterator[tuple[str, str, Mask]]:
-    """Yield (scope, group, mask); the classes come first, in order."""
+def _groups(pairs: Pairs, findings: Sequence[str], edges: Sequence[float]) -> Iterator[Group]:
+    """Yield the classes first, in order, then all pairs, views and sizes."""
+    state = pairs.frame["state"].to_numpy().astype(str)
+    flat, failed = state == "flat", state == "failed"
+
+    def group(scope: str, name: str, mask: Mask) -> Group:
+        return Group(scope, name, mask, int((mask & flat).sum()), int((mask & failed).sum()))
+
     for finding in findings:
-        yield "class", finding, pairs.finding == finding
-    yield "pairs", "", np.ones(len(pairs), dtype=bool)
+        yield group("class", finding, pairs.finding == finding)
+    yield group("pairs", "", np.ones(len(pairs), dtype=bool))
     views = pairs.frame["view"].fill_null("unknown").to_numpy().astype(str)
     for view in sorted(set(views)):
-        yield "view", view, views == view
+        yield group("view", view, views == view)
     share = pairs.frame["share"].to_numpy()
     for name, low, high in size_bands(edges):
-        yield "size", name, (share >= low) & (share < high)
+        yield group("size", name, (share >= low) & (share < high))
 
 
-def _replicates(
-    pairs: Pairs, values: Mapping[str, Floats], masks: Sequence[Mask], how: Resampling
-) -> NDArray[np.float64]:
-    """Return bootstrap means ``(B, groups, metrics)``, the same draws of patients for all; NaN where none is drawn."""
-    shape = (how.replicates, len(masks), len(values))
-    if not how.replicates or not len(pairs):
-        return np.full(shape, np.nan)
-    columns = np.stack([np.where(mask, measured, np.nan) for mask in masks for measured in values.values()], axis=1)
-    defined = ~np.isnan(columns)
-    by = _patients(pairs)
-    sums = bootstrap_sums(np.hstack([np.where(defined, columns, 0.0), defined]), by, how.replicates, how.seed)
-    above, below = np.hsplit(sums, 2)
-    means: NDArray[np.float64] = np.divide(above, below, out=np.full(above.shape, np.nan), where=below > 0)
-    return means.reshape(shape)
+def _mean(values: Floats, pairs: Pairs, mask: Mask) -> Influence:
+    return of_mean(values[mask], Clusters(pairs.by.codes[mask], pairs.by.count))
 
 
-def _patients(pairs: Pairs) -> Clusters:
-    return clusters(pairs.frame["patient_id"].to_list(), pairs.frame["case_id"].to_list())
+def _estimate(
+    values: Mapping[str, Floats],
+    parts: tuple[str, str] | None,
+    measured: Floats,
+    pairs: Pairs,
+    mask: Mask,
+    how: How,
+) -> Estimate:
+    by = Clusters(pairs.by.codes[mask], pairs.by.count)
+    if parts is None:
+        return estimate(of_mean(measured[mask], by), level=how.level)
+    first, second = (values[name][mask] for name in parts)
+    return compare_means(first, second, by, level=how.level, draws=0)
 
 
 def _cell(
-    value: Value, replicates: NDArray[np.float64], pairs: Pairs, mask: Mask, how: Resampling, **where: Any
+    found: Estimate, pairs: Pairs, group: Group, *, scope: str, group_name: str, metric: str, who: Mapping[str, Any]
 ) -> Cell:
-    state = pairs.frame["state"].to_numpy().astype(str)[mask]
-    failed = int((state == "failed").sum())
-    undefined = value.n_undefined - (failed if where["scope"] != "macro" else 0)
-    interval = percentile_interval(replicates, how.level) if value.value is not None and how.replicates else None
+    if found.value is None and scope != "macro":
+        found = replace(found, reason=_why(pairs, group.mask))
     return Cell(
-        **where,
-        value=value.value,
-        low=interval.low if interval else None,
-        high=interval.high if interval else None,
-        n=value.n,
-        undefined=undefined,
-        flat=int((state == "flat").sum()),
-        failed=failed,
-        counts={"skipped": interval.skipped} if interval and interval.skipped else {},
-        reason=value.reason,
+        **who,
+        scope=scope,
+        group=group_name,
+        metric=metric,
+        value=found.value,
+        low=found.low,
+        high=found.high,
+        n=found.n,
+        undefined=found.n_undefined - (group.failed if scope != "macro" else 0),
+        flat=group.flat,
+        failed=group.failed,
+        reason=found.reason if found.value is None else None,
+        counts={"patients": min(found.evidence, default=0)},
     )
 
 

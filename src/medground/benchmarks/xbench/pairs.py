@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from medground.benchmarks.xbench.protocol import Protocol
+from medground.metrics.bootstrap import Clusters, clusters
 from medground.metrics.folds import patient_folds
 from medground.metrics.sweep import best_threshold, overlap
 
@@ -48,6 +49,11 @@ class Pairs:
     def patient(self) -> list[str]:
         """``(P,)`` clusters: the patient, or the case where none is known."""
         return cluster_ids(self.frame)
+
+    @cached_property
+    def by(self) -> Clusters:
+        """The patients of the P pairs; a case of an unknown patient stands alone."""
+        return clusters(self.frame["patient_id"].to_list(), self.frame["case_id"].to_list())
 
     @cached_property
     def used(self) -> NDArray[np.bool_]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from medground.benchmarks.xbench.protocol import Protocol
-from medground.metrics.spec import MetricSpec
+from medground.metrics.spec import Floor, MetricSpec
 
 OVERLAPS = {"dice": "Dice", "iou": "IoU"}
 CUT = 0.5
@@ -53,9 +53,11 @@ def _pointing() -> Iterator[MetricSpec]:
 
 
 def _overlaps(protocol: Protocol) -> Iterator[MetricSpec]:
-    searched = protocol.optimistic
+    searched, fair = protocol.optimistic, protocol.crossfitted is not None
     titles = {fixed(name, tau): f"{title} at {tau:g}" for tau in protocol.fixed for name, title in OVERLAPS.items()}
     titles |= {f"{name}@best": f"{title} at searched threshold" for name, title in OVERLAPS.items()}
+    if searched and fair:
+        titles |= {f"{name}@crossfit": f"{title} at cross-fitted threshold" for name, title in OVERLAPS.items()}
     for name, title in titles.items():
         kind, _, threshold = name.partition("@")
         yield MetricSpec(
@@ -65,6 +67,7 @@ def _overlaps(protocol: Protocol) -> Iterator[MetricSpec]:
             floor="all foreground",
             floor_metric=f"{kind}_floor",
             searched=searched and threshold == "best",
+            partner=f"{kind}@crossfit" if searched and fair and threshold == "best" else None,
             digits=2,
         )
     for name, title in OVERLAPS.items():
@@ -96,12 +99,40 @@ def _overlaps(protocol: Protocol) -> Iterator[MetricSpec]:
 
 def _recognition() -> Iterator[MetricSpec]:
     yield MetricSpec("auc", "AUC", statistic="ranking", floor="chance", floor_value=_CHANCE, digits=2)
-    yield MetricSpec("auprc", "AUPRC", statistic="ranking", digits=2)
-    yield MetricSpec("average_precision", "Average precision", statistic="ranking", digits=2)
-    yield MetricSpec(f"f1@{CUT}", f"F1 at {CUT}", statistic="f1", digits=2)
+    yield MetricSpec(
+        "average_precision",
+        "Average precision (AP)",
+        statistic="ranking",
+        floor="prevalence",
+        digits=2,
+        note="a constant score reaches the prevalence",
+    )
+    yield MetricSpec(
+        "auprc_trapezoid",
+        "AUPRC by straight lines (CARZero's formula)",
+        statistic="ranking",
+        direction="neither",
+        digits=2,
+        note="flatters: a constant score reaches half the way from the prevalence to 100",
+    )
+    floor: Floor | None = "all positive"
+    yield MetricSpec(f"f1@{CUT}", f"F1 at {CUT}", statistic="f1", floor=floor, digits=2)
     # Searched on the evaluated cases, whatever the protocol's split.
-    yield MetricSpec("f1@best", "F1 at best", statistic="f1", searched=True, digits=2)
-    yield MetricSpec(f"accuracy@{CUT}", f"Accuracy at {CUT}", digits=2)
-    yield MetricSpec(f"hamming@{CUT}", f"Hamming at {CUT}", statistic="ratio", digits=2)
+    yield MetricSpec(
+        "f1@best",
+        "F1 at searched threshold",
+        statistic="f1",
+        floor=floor,
+        searched=True,
+        partner="f1@crossfit",
+        digits=2,
+    )
+    yield MetricSpec("f1@crossfit", "F1 at cross-fitted threshold", statistic="f1", floor=floor, digits=2)
+    yield MetricSpec(f"accuracy@{CUT}", f"Accuracy at {CUT}", floor="all negative", digits=2)
+    yield MetricSpec(f"hamming@{CUT}", f"Hamming at {CUT}", statistic="ratio", floor="all negative", digits=2)
     for name, title in (("brier", "Brier"), ("log_loss", "Log loss"), ("ece", "ECE")):
-        yield MetricSpec(name, title, unit="none", direction="lower", family="loss", bounds=None, digits=4)
+        floor = None if name == "ece" else "base rate"
+        bounds = None if name == "log_loss" else (0.0, 1.0)
+        yield MetricSpec(
+            name, title, unit="none", direction="lower", family="loss", bounds=bounds, floor=floor, digits=4
+        )

@@ -10,17 +10,20 @@ import numpy as np
 import polars as pl
 
 from medground.benchmarks.results import Cell, Cells, ModelFacts, Summary, frame, with_floors
+from medground.benchmarks.xbench.claims import Claim, grounding_claims, recognition_claim
 from medground.benchmarks.xbench.glance import glance, legend
-from medground.benchmarks.xbench.grounding import Resampling, grounding_cells
-from medground.benchmarks.xbench.pairs import Floats, Pairs, cluster_ids
+from medground.benchmarks.xbench.grounding import How, grounding_cells
+from medground.benchmarks.xbench.pairs import Pairs, cluster_ids, column_means
 from medground.benchmarks.xbench.protocol import Protocol
+from medground.benchmarks.xbench.ranks import ranks
 from medground.benchmarks.xbench.recognition import Answers, answers, recognition_cells
+from medground.benchmarks.xbench.relation import relation, relation_by_class
 from medground.benchmarks.xbench.specs import specs
 from medground.benchmarks.xbench.table1 import table1
 from medground.benchmarks.xbench.tables import make_tables
 from medground.benchmarks.xbench.verdicts import verdicts
+from medground.metrics import decide
 from medground.metrics.calibration import reliability
-from medground.metrics.correlation import fit_line
 from medground.metrics.values import none_if_nan
 
 
@@ -33,11 +36,12 @@ class Options:
     replicates: int = 1000
     level: float = 0.95
     size_edges: tuple[float, ...] = (0.01, 0.05, 0.15)
+    rules: Mapping[str, decide.Rule] = field(default_factory=decide.rules)
 
     @property
-    def how(self) -> Resampling:
-        """How intervals are made."""
-        return Resampling(self.replicates, self.seed, self.level)
+    def how(self) -> How:
+        """How intervals and tests are made."""
+        return How(self.level, self.seed, self.replicates)
 
 
 @dataclass
@@ -47,6 +51,7 @@ class _Parts:
     thresholds: list[dict[str, Any]] = field(default_factory=list)
     reliability: list[dict[str, Any]] = field(default_factory=list)
     tasks: list[dict[str, Any]] = field(default_factory=list)
+    claims: dict[tuple[str, str], dict[str, Claim]] = field(default_factory=dict)
 
 
 def summarise(
@@ -73,20 +78,24 @@ def summarise(
     metrics = specs(protocol)
     cells = with_floors(parts.cells, metrics)
     table_of_cells = frame(cells)
-    data = {
+    data: dict[str, Any] = {
         "protocol": protocol.model_dump(mode="json"),
         "optimistic": protocol.optimistic,
         "intervals": {
             "level": options.level,
             "replicates": options.replicates,
             "seed": options.seed,
-            "how": "percentile bootstrap, patients drawn with replacement; searched thresholds stay as found",
+            "how": "from the influence of each patient, widened towards the largest possible variance; searched "
+            "thresholds stay as found, cross-fitted ones stand beside them; ranks of models by bootstrap",
         },
+        "rules": {family: rule.in_words() for family, rule in options.rules.items()},
         "tasks": parts.tasks,
         "thresholds": parts.thresholds,
         "curves": parts.curves,
         "reliability": parts.reliability,
-        "correlation": _correlation(table_of_cells, parts.tasks),
+        "correlation": relation(table_of_cells, parts.tasks),
+        "correlation_by_class": relation_by_class(table_of_cells, parts.tasks),
+        "ranks": _ranks(rows, findings, options),
     }
     by_name = {spec.name: spec for spec in metrics}
     tables = make_tables(table_of_cells, data, by_name)
@@ -94,10 +103,12 @@ def summarise(
     tables["glance_by_class"] = glance(table_of_cells, data, "class")
     if len(findings) > 1:
         tables["table1"] = table1(table_of_cells, data, by_name)
+    if data["ranks"]:
+        tables["ranks"] = pl.DataFrame([{k: v for k, v in r.items() if k != "share"} for r in data["ranks"]])
     measured = {spec.name for spec in metrics} & {cell.metric for cell in cells}
     return Summary(
         cells=cells,
-        verdicts=verdicts(Cells(cells), parts.tasks, protocol),
+        verdicts=verdicts(Cells(cells), parts.tasks, protocol, parts.claims),
         tables=tables,
         data=data,
         benchmark="xbench",
@@ -134,6 +145,10 @@ def _measure(parts: _Parts, rows: pl.DataFrame, findings: tuple[str, ...], optio
     parts.cells += recognition_cells(said, options.how, **whose)
     parts.thresholds += _thresholds(pairs, who)
     if who["subset"] == "main":
+        specifications = {spec.name: spec for spec in specs(options.protocol)}
+        claims = {"recognises": recognition_claim(said, options.rules, options.how, specifications["auc"])}
+        claims |= grounding_claims(pairs, findings, options.rules, options.how, specifications)
+        parts.claims[who["model"], who["dataset"]] = claims
         parts.curves += _curves(pairs, findings, who)
         parts.reliability += _reliability(said, who)
 
@@ -178,6 +193,17 @@ def _task(model: str, dataset: str, rows: pl.DataFrame, card: Any, findings: tup
     }
 
 
+def _ranks(
+    rows: Mapping[tuple[str, ...], pl.DataFrame], findings: Mapping[str, tuple[str, ...]], options: Options
+) -> list[dict[str, Any]]:
+    """Return the ranks of the models on every dataset."""
+    found = []
+    for dataset, classes in findings.items():
+        tables = {model: table for (model, of), table in rows.items() if of == dataset}
+        found += [{"dataset": dataset} | record for record in ranks(tables, classes, options.protocol, options.how)]
+    return found
+
+
 def _thresholds(pairs: Pairs, who: dict[str, str]) -> list[dict[str, Any]]:
     """One entry a searched threshold, except those of single images."""
     protocol = pairs.protocol
@@ -200,54 +226,20 @@ def _curves(pairs: Pairs, findings: tuple[str, ...], who: dict[str, str]) -> lis
     for k, finding in enumerate(findings):
         mask = pairs.finding == finding
         for name, curve in by_class.items():
-            curve[k] = _column_means(pairs.curves[name][mask][:, :steps])
+            curve[k] = column_means(pairs.curves[name][mask][:, :steps])
     entries = [(f, {name: curve[k] for name, curve in by_class.items()}) for k, f in enumerate(findings)]
-    entries.append(("", {name: _column_means(curve) for name, curve in by_class.items()}))
+    entries.append(("", {name: column_means(curve) for name, curve in by_class.items()}))
     return [
         who | {"finding": finding} | {name: [none_if_nan(v) for v in curve] for name, curve in curves.items()}
         for finding, curves in entries
     ]
 
 
-def _column_means(values: Floats) -> Floats:
-    defined = ~np.isnan(values)
-    total, n = np.where(defined, values, 0).sum(axis=0), defined.sum(axis=0)
-    means: Floats = np.divide(total, n, out=np.full(values.shape[1], np.nan), where=n > 0)
-    return means
-
-
 def _reliability(said: Answers, who: dict[str, str]) -> list[dict[str, Any]]:
     """Bins of probability against the share of positives, over all annotated pairs."""
-    known = ~np.isnan(said.labels)
+    known = ~np.isnan(said.called)
     if not known.any():
         return []
-    bins = reliability(said.labels[known], said.probabilities[known])
+    bins = reliability(said.called[known], said.probabilities[known])
     shares = {"probability": bins.probability, "frequency": bins.frequency}
     return [who | {"count": bins.count.tolist()} | {k: [none_if_nan(x) for x in v] for k, v in shares.items()}]
-
-
-def _correlation(cells: pl.DataFrame, tasks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """AUC against pointing over the models of the run, baselines left out: macro means, averaged over datasets."""
-    models = sorted({task["model"] for task in tasks if task["kind"] != "baseline"})
-    of_models = pl.col("model").is_in(models)
-    macro = cells.filter((pl.col("scope") == "macro") & (pl.col("subset") == "main") & of_models)
-    means = (
-        macro.filter(pl.col("metric").is_in(["auc", "pointing"]))
-        .group_by("model", "metric", maintain_order=True)
-        .agg(pl.col("value").mean())
-        .pivot("metric", index="model", values="value")
-    )
-    if not {"auc", "pointing"} <= set(means.columns):
-        return {"models": [], "r2": None, "reason": "no model has both"}
-    both = means.drop_nulls()
-    line = fit_line(both["auc"].to_numpy(), both["pointing"].to_numpy())
-    return {
-        "models": both["model"].to_list(),
-        "auc": both["auc"].to_list(),
-        "pointing": both["pointing"].to_list(),
-        "r2": line.r2,
-        "slope": line.slope,
-        "intercept": line.intercept,
-        "residuals": [none_if_nan(r) for r in line.residuals],
-        "reason": line.reason,
-    }

@@ -43,7 +43,8 @@ def wide(
 ) -> pl.DataFrame:
     """Return one row a (dataset, model, group), one column a metric, written as ``value [low, high]``.
 
-    ``n``, ``undefined``, ``flat`` and ``failed`` are those of the first metric that the row has.
+    ``n``, ``undefined``, ``flat`` and ``failed`` are those of the first metric that the row has; a value that rests on
+    another number of items says so.
     """
     # Recognition has no pairs of its own: beside pair means stands its macro mean.
     overall = scope in {"macro", "pairs"}
@@ -58,9 +59,10 @@ def wide(
         start = {"dataset": cell["dataset"], "model": cell["model"], **group, "seen in training": seen[key[1], key[0]]}
         row = rows.setdefault(key, start)
         spec = specs[cell["metric"]]
-        row[heading(spec)] = written(cell, spec)
         for count in ("n", "undefined", "flat", "failed"):
             row.setdefault(count, cell[count])
+        other = f" (n {cell['n']:,})" if cell["value"] is not None and cell["n"] != row["n"] else ""
+        row[heading(spec)] = f"{written(cell, spec)}{other}"
     columns = ["dataset", "model", *([] if overall else ["group"]), "seen in training"]
     columns += [heading(spec) for spec in metrics] + ["n", "undefined", "flat", "failed"]
     return pl.DataFrame([{c: row.get(c) for c in columns} for row in rows.values()], infer_schema_length=None)

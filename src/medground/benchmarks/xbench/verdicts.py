@@ -1,37 +1,60 @@
 """Three answers a model and dataset: does it recognise, does its map point, does its map cover the finding?
 
 Recognition is held against guessing, pointing against the class prior (where a finding usually lies), overlap against
-a map that marks everything. The last two are measured on the same pictures, so their paired differences decide. A
-threshold searched on the scored cases flatters; the companion of overlap is the same figure at the fixed threshold.
+a map that marks everything. The last two are measured on the same pictures, so their paired differences decide, by
+the one rule of :mod:`medground.metrics.decide`. A threshold searched on the scored cases flatters: overlap is decided
+on the cross-fitted one, and its companion is the same figure at the fixed threshold.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
-from medground.benchmarks.claims import LEAST, MARGINS, beyond
 from medground.benchmarks.results import Answer, Cell, Cells, Verdict
+from medground.benchmarks.xbench.claims import Claim
 from medground.benchmarks.xbench.protocol import Protocol
-from medground.benchmarks.xbench.specs import fixed, specs
+from medground.benchmarks.xbench.specs import fixed
 
-NAMED = 3
-"""Findings that a sentence names; where there are more, it counts them."""
+NAMED = 5
+"""Findings that a sentence names; where there are more, it counts the rest."""
 
-Find = Callable[..., Cell | None]
+_SAYS: Mapping[str, Mapping[Answer, str]] = {
+    "recognises": {
+        "yes": "It ranks cases with a finding above cases without.",
+        "in part": "It ranks cases with a finding above cases without, over all findings.",
+        "no": "It ranks cases with a finding no higher than cases without.",
+    },
+    "points": {
+        "yes": "Its maps peak on the finding more often than those of the class prior.",
+        "in part": "Over all findings its maps peak on the finding more often than those of the class prior.",
+        "no": "Its maps peak on the finding no more often than those of the class prior, which sees no picture.",
+    },
+    "overlaps": {
+        "yes": "Its maps cover the finding better than marking everything does.",
+        "in part": "Over all findings its maps cover the finding better than marking everything does.",
+        "no": "Its maps cover the finding no better than marking everything does.",
+    },
+}
+
+Claims = Mapping[tuple[str, str], Mapping[str, Claim]]
 
 
-def verdicts(cells: Cells, tasks: Sequence[Mapping[str, Any]], protocol: Protocol) -> list[Verdict]:
+def verdicts(cells: Cells, tasks: Sequence[Mapping[str, Any]], protocol: Protocol, claims: Claims) -> list[Verdict]:
     """Return the answers on every model and dataset, in the order of the tasks.
 
     Args:
         cells: of the summary.
-        tasks: what was asked: model, dataset, findings, patients, what the model has seen of it.
+        tasks: what was asked: model, dataset, findings, what the model has seen of it.
         protocol: says which mean is printed, and whether its threshold was searched on the scored cases.
+        claims: (model, dataset) -> question -> what may be claimed.
     """
-    return [verdict for task in tasks for verdict in _Task(cells, task, protocol).verdicts()]
+    return [
+        verdict
+        for task in tasks
+        for verdict in _Task(cells, task, protocol, claims.get((task["model"], task["dataset"]), {})).verdicts()
+    ]
 
 
 @dataclass(frozen=True)
@@ -39,107 +62,41 @@ class _Task:
     cells: Cells
     task: Mapping[str, Any]
     protocol: Protocol
+    claims: Mapping[str, Claim]
 
     def verdicts(self) -> Iterator[Verdict]:
-        for question in (self._recognises, self._points, self._overlaps):
-            verdict = question()
-            if verdict is not None:
-                yield verdict
+        for question, claim in self.claims.items():
+            roles = self._roles(question, claim)
+            if roles.get("headline") is not None:
+                yield self._verdict(question, claim, roles)
 
-    def _find(self, metric: str, scope: str = "", group: str = "") -> Cell | None:
+    def _find(self, metric: str, scope: str = "") -> Cell | None:
         return self.cells.one(
             model=self.task["model"],
             dataset=self.task["dataset"],
             subset="main",
             scope=scope or self.protocol.averaging,
-            group=group,
+            group="",
             metric=metric,
         )
 
-    def _recognises(self) -> Verdict | None:
-        auc = self._find("auc", "macro")
-        if auc is None:
-            return None
-        answer = self._answer("auc", auc, 0.5)
-        because = {
-            "yes": "It ranks cases with a finding above cases without.",
-            "no": "It ranks cases with a finding no higher than cases without.",
-        }.get(answer, self._untold("auc", auc))
-        left = self._left(answer, "auc", partial(self._find, "auc"), 0.5)
-        return self._verdict("recognises", answer, because + left, "auc", {"headline": auc})
+    def _roles(self, question: str, claim: Claim) -> dict[str, Cell | None]:
+        if question == "recognises":
+            return {"headline": self._find(claim.metric, "macro")}
+        if question == "points":
+            names = {"headline": "pointing", "floor": "pointing_prior", "difference": "pointing_gain"}
+        else:
+            plain = fixed("dice", self.protocol.fixed[0])
+            names = {"headline": claim.metric, "floor": "dice_floor", "companion": plain}
+            names |= {"difference": "dice_gain"} if claim.metric == "dice@best" else {}
+        return {role: self._find(name) for role, name in names.items()}
 
-    def _points(self) -> Verdict | None:
-        own, prior, gain = (self._find(name) for name in ("pointing", "pointing_prior", "pointing_gain"))
-        if own is None:
-            return None
-        answer = self._answer("pointing", gain, 0.0)
-        because = {
-            "yes": "Its maps peak on the finding more often than those of the class prior.",
-            "no": "Its maps peak on the finding no more often than those of the class prior, which sees no picture.",
-        }.get(answer, self._untold("pointing", gain if own.value is not None else own))
-        left = self._left(answer, "pointing", partial(self._find, "pointing_gain"), 0.0)
-        roles = {"headline": own, "floor": prior, "difference": gain}
-        return self._verdict("points", answer, because + left, "pointing", roles)
-
-    def _overlaps(self) -> Verdict | None:
-        at_fixed = fixed("dice", self.protocol.fixed[0])
-        best, floor, gain, plain = (self._find(name) for name in ("dice@best", "dice_floor", "dice_gain", at_fixed))
-        if best is None:
-            return None
-        answer = self._answer("overlap", gain, 0.0)
-        because = {
-            "yes": "Its maps cover the finding better than marking everything does.",
-            "no": "Its maps cover the finding no better than marking everything does.",
-        }.get(answer, self._untold("overlap", gain if best.value is not None else best))
-        if answer == "yes" and not self._holds_unsearched(plain, floor):
-            answer = "in part"
-            because = (
-                f"{because[:-1]} only at a threshold searched for it; at {self.protocol.fixed[0]:g} it is not shown."
-            )
-        roles = {"headline": best, "floor": floor, "difference": gain, "companion": plain}
-        return self._verdict("overlaps", answer, because, "overlap", roles)
-
-    def _holds_unsearched(self, plain: Cell | None, floor: Cell | None) -> bool:
-        if plain is None or floor is None or floor.value is None:
-            return False
-        return beyond(plain.low, plain.high, floor.value + MARGINS["overlap"]) == "yes"
-
-    def _answer(self, family: str, cell: Cell | None, floor: float) -> Answer:
-        if cell is None or cell.value is None or self.task["patients_scored"] < LEAST[family]:
-            return "cannot be told"
-        return beyond(cell.low, cell.high, floor + MARGINS[family])
-
-    def _untold(self, family: str, cell: Cell | None) -> str:
-        """Say why nothing is claimed."""
-        if cell is None or cell.value is None:
-            return f"It could not be measured: {cell.reason if cell else 'nothing to hold it against'}."
-        if self.task["patients_scored"] < LEAST[family]:
-            return f"Fewer than {LEAST[family]} patients were scored, which is too few to claim anything."
-        if cell.low is None:
-            return "There is no interval, and without one nothing is claimed."
-        return "Its interval reaches over the edge of what can be had without looking."
-
-    def _left(self, answer: Answer, family: str, find: Find, floor: float) -> str:
-        """Name the findings for which a yes is not shown."""
-        if answer != "yes":
-            return ""
-        by_class = {finding: find("class", finding) for finding in self.task["findings"]}
-        known = {finding: cell for finding, cell in by_class.items() if cell is not None and cell.value is not None}
-        left = [f for f, c in known.items() if beyond(c.low, c.high, floor + MARGINS[family]) != "yes"]
-        if not left or len(known) < 2:
-            return ""
-        names = ", ".join(left) if len(left) <= NAMED else f"{len(left)} of {len(known)} findings"
-        return f" Not shown for {names}."
-
-    def _verdict(
-        self, question: str, answer: Answer, because: str, family: str, roles: Mapping[str, Cell | None]
-    ) -> Verdict:
-        searched = {spec.name for spec in specs(self.protocol) if spec.searched}
+    def _verdict(self, question: str, claim: Claim, roles: Mapping[str, Cell | None]) -> Verdict:
         headline = roles["headline"]
         notes = {
             "seen": bool(self.task["seen"] or self.task["cases_seen"]),
-            "searched": headline is not None and headline.metric in searched,
-            "few": self.task["patients_scored"] < LEAST[family],
+            "searched": question == "overlaps" and claim.metric == "dice@best" and self.protocol.optimistic,
+            "few": not claim.whole.enough and headline is not None and headline.value is not None,
         }
         return Verdict(
             benchmark="xbench",
@@ -147,9 +104,26 @@ class _Task:
             question=question,
             model=self.task["model"],
             dataset=self.task["dataset"],
-            answer=answer,
-            because=because,
-            margin=MARGINS[family],
+            answer=claim.answer,
+            because=self._because(question, claim),
+            margin=claim.margin,
             roles={role: cell for role, cell in roles.items() if cell is not None},
             notes=tuple(code for code, holds in notes.items() if holds),
         )
+
+    def _because(self, question: str, claim: Claim) -> str:
+        answer = claim.answer
+        if answer == "cannot be told":
+            return f"{claim.whole.because[:1].upper()}{claim.whole.because[1:]}."
+        parts = [_SAYS[question][answer], f"{claim.whole.because[:1].upper()}{claim.whole.because[1:]}."]
+        if answer != "no" and claim.unsearched is not None and claim.unsearched.answer != "yes":
+            parts.append(f"At the fixed threshold {self.protocol.fixed[0]:g} this is not shown.")
+        if answer != "no" and len(claim.by_class) > 1:
+            parts += [f"Not so for {_named(claim.failing)}."] if claim.failing else []
+            parts += [f"Cannot be told for {_named(claim.untold)}."] if claim.untold else []
+        return " ".join(parts)
+
+
+def _named(findings: Sequence[str]) -> str:
+    shown = ", ".join(findings[:NAMED])
+    return shown if len(findings) <= NAMED else f"{shown} and {len(findings) - NAMED} more"
