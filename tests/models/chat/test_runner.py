@@ -14,7 +14,7 @@ from medground.models.chat.decoding.m3id import M3id
 from medground.models.chat.decoding.prompt_highlighter import PromptHighlighter
 from medground.models.chat.decoding.runner import Runner, generate, score
 from medground.models.chat.decoding.vcd import Vcd
-from medground.models.common.highlight import Highlight, Strength, active
+from medground.models.common.highlight import Highlight, Strength, active, expected_mass, recording
 from medground.models.standin import tensor
 
 CASES = ("a", "b", "c")
@@ -179,3 +179,17 @@ def test_sampling_is_seeded_by_row(tiny, tiny_facts):
     assert both[1].tokens == alone[0].tokens
     other = generate(runner, prompt_of(tiny_facts, "c"), Plain(), seeds=(7,), **options)
     assert other[0].tokens != alone[0].tokens
+
+
+def test_attention_on_the_region_rises_by_the_closed_form(tiny, tiny_facts):
+    runner, prompt = Runner(tiny), prompt_of(tiny_facts, "a", "c")
+    marks = prompt.spread(prompt.marks)
+    masses = []
+    for bias in (0.0, 2.0):
+        with torch.no_grad(), recording() as rows:
+            runner.start(prompt, Branch(prompt.pixels, Highlight(language=marks * bias if bias else None)))
+        assert len(rows) == 3
+        assert rows[0].sum(-1) == pytest.approx(torch.ones(2, 4).numpy(), abs=1e-5)
+        masses.append((rows[0] * marks[:, None]).sum(-1))
+    # In the first layer queries and keys are alike with and without the bias.
+    torch.testing.assert_close(masses[1], expected_mass(masses[0], 2.0), atol=1e-5, rtol=0)

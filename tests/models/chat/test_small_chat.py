@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from medground.errors import CheckpointError
+from medground.errors import CheckpointError, ModelError
 from medground.imaging.reading import Radiograph
 from medground.models.base import ChatModel, Chooser, GenerationOptions, Message, capabilities_of
 from medground.models.chat.loba import Loba
@@ -143,6 +143,19 @@ def test_it_says_where_and_draws_it(model, cases):
         assert 2 * (mask & drawn[name]).sum() / (mask.sum() + drawn[name].sum()) > 0.75, name
     wide = Radiograph(np.repeat(picture(case).pixels, 2, axis=1))
     assert model.masks(wide)["heart"].shape == (224, 448)
+
+
+def test_highlighting_moves_the_attention_into_the_region(model, cases):
+    case = cases[0]
+    talk, region = asked(case, "Does the left upper lung have mass?")[0], case.drawing.anatomies["left upper lung"]
+    inside = model.backbone.marks(region).reshape(14, 14)
+    before = model.engine.attention(talk)
+    after = Loba(vision=0, language=4, grounded=False, device="cpu").engine.attention(talk, region)
+    assert before.shape == (14, 14)
+    assert 0 < before.sum() < 1
+    assert after[inside].sum() > 2 * before[inside].sum()
+    with pytest.raises(ModelError, match="no answer"):
+        model.engine.attention((Message("user", "Where is aorta?"),))
 
 
 def test_conversations_go_on(model, cases):

@@ -12,10 +12,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from medground.errors import ModelError
 from medground.models.base import GenerationOptions, Message, Reply, conversation_hash
 from medground.models.chat.backbone import Backbone, Declined, Encoded
 from medground.models.chat.decoding.base import Decoding, Plain, Prompt
 from medground.models.chat.decoding.runner import Generated, generate, score
+from medground.models.common.highlight import recording
 
 Mask = NDArray[np.bool_]
 
@@ -245,6 +247,32 @@ class Engine:
             ids = [[*self.backbone.words(text), self.backbone.ends[0]] for text in several]
             out[row][:] = self._scores(encoded, place, decoding, ids)
         return out
+
+    @torch.no_grad()
+    def attention(self, conversation: Sequence[Message], region: Mask | None = None) -> NDArray[np.float64]:
+        """Return where the model looks before it answers, under this engine's highlighting, ``(rows, columns)``.
+
+        Attention of the prompt's last token on the image tokens, a mean over layers and heads; it sums to the share
+        that the picture gets beside the words. Two engines give the map before and after highlighting.
+
+        Args:
+            conversation: with one picture.
+            region: as in :meth:`reply`; None: located where the decoding needs one.
+
+        Raises:
+            ModelError: the conversation is one that the model declines.
+        """
+        encoded = self.backbone.encode(conversation, locate=self.grounded)
+        if isinstance(encoded, Declined):
+            raise ModelError("there is no answer to look at", got=encoded.reason)
+        place = self._places([conversation], [encoded], None if region is None else [region])[0]
+        prompt = self._prompt([encoded], [place])
+        branch = self._groups([place])[0][1].branches(prompt)[0]
+        with recording() as rows:
+            self.backbone.runner.start(prompt, branch)
+        looked = torch.stack([row[0].mean(0) for row in rows]).mean(0)[prompt.image_places[0]]
+        side = int(looked.numel() ** 0.5)
+        return looked[looked.numel() - side * side :].view(side, side).double().cpu().numpy()
 
     def _scores(
         self, encoded: Encoded, place: Place, decoding: Decoding, ids: Sequence[Sequence[int]]

@@ -97,6 +97,30 @@ def highlighted(highlight: Highlight) -> Iterator[None]:
         _ACTIVE.reset(token)
 
 
+_RECORD: ContextVar[list[Tensor] | None] = ContextVar("medground_recorded_attention", default=None)
+
+
+@contextmanager
+def recording() -> Iterator[list[Tensor]]:
+    """Collect where the language model's last token looks: ``(N, H, keys)`` a layer and forward pass, in order."""
+    rows: list[Tensor] = []
+    token = _RECORD.set(rows)
+    try:
+        yield rows
+    finally:
+        _RECORD.reset(token)
+
+
+def _last_row(query: Tensor, key: Tensor, mask: Tensor | None, scaling: float | None) -> Tensor:
+    """Return the attention weights of the last query, ``(N, H, keys)``."""
+    keys = key.repeat_interleave(query.shape[1] // key.shape[1], dim=1)
+    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    scores = (query[:, :, -1:] @ keys.transpose(2, 3)) * scale
+    # The last token of a causal batch sees everything, so a missing mask hides nothing from it.
+    added = 0 if mask is None else _additive(mask, query, key.shape[2], causal=False)[:, :, -1:]
+    return (scores + added).softmax(-1)[:, :, 0]
+
+
 def biased_softmax(scores: Tensor, marked: Tensor, bias: float) -> Tensor:
     """Return attention weights ``softmax(h + beta m)``.
 
@@ -151,6 +175,9 @@ def attention(
             bias[:, :, list(now.free_rows)] = 0
         attention_mask = added + bias
         more = {**more, "is_causal": False}
+    rows = _RECORD.get()
+    if causal and rows is not None:
+        rows.append(_last_row(query, key, attention_mask, more.get("scaling")))
     out, _ = sdpa_attention_forward(module, query, key, value, attention_mask, **more)
     return out, None
 

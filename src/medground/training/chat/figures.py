@@ -31,8 +31,11 @@ def figure(hits: Sequence[float], cases: Sequence[int]) -> Figure:
         return {"value": None, "standard_error": None, "n": 0, "reason": "nothing to measure"}
     values, owner = np.asarray(hits, float), np.asarray(cases)
     share = values.mean()
-    residuals = np.bincount(np.unique(owner, return_inverse=True)[1], weights=values - share)
-    error = float(np.sqrt((residuals**2).sum())) / len(values)
+    clusters = np.unique(owner, return_inverse=True)[1]
+    error = float(np.sqrt((np.bincount(clusters, weights=values - share) ** 2).sum())) / len(values)
+    if error == 0:  # all alike: not sure, only never seen otherwise (a success and a failure more, by picture)
+        count = clusters.max() + 3
+        error = float(np.sqrt((1 / count) * (1 - 1 / count) / count))
     return {"value": round(100 * float(share), 1), "standard_error": round(100 * error, 1), "n": len(values)}
 
 
