@@ -38,7 +38,7 @@ ALLOWED: dict[str, set[str]] = {
         "readers",
         "judges",
     },
-    "running": LEAVES | {"benchmarks.base", "benchmarks.results"},
+    "running": LEAVES | {"benchmarks.base", "benchmarks.requests", "benchmarks.results"},
 }
 
 

@@ -35,8 +35,8 @@ def test_run_then_compare_then_score(run_file: Path, tmp_path: Path) -> None:
     ]
     assert {r["difference"] for r in centre if r["difference"] is not None} == {0}
     shown = medground("compare", f"{out}/tiny", f"{out}/again")
-    assert "tiny:baseline_centre minus again:baseline_centre" in shown.stdout
-    assert "over all" in shown.stdout
+    assert "baseline_centre minus baseline_centre" in shown.stdout
+    assert "macro" in shown.stdout
     assert "Nodule" not in shown.stdout
     assert "Nodule" in medground("compare", f"{out}/tiny", f"{out}/again", "--by-finding").stdout
     scored = medground("score", f"{out}/tiny", "--protocol", "medklip")

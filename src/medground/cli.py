@@ -95,16 +95,26 @@ def validate(file: RunFileArg, set_: Set = None, json: Json = False) -> None:
 @app.command()
 def score(
     run: Annotated[Path | None, typer.Argument(metavar="[RUN]", help="a finished run folder")] = None,
-    protocol: Annotated[str, typer.Option("--protocol", help="a name, a YAML file or '{base: xbench, ..}'")] = "xbench",
+    protocol: Annotated[
+        str | None, typer.Option("--protocol", help="a name, a YAML file or '{base: xbench, ..}'")
+    ] = None,
+    reader: Annotated[
+        str | None, typer.Option("--reader", help="what replies mean: a name or '{name: llm, ..}'")
+    ] = None,
+    judge: Annotated[
+        str | None, typer.Option("--judge", help="who judges replies: a name or '{name: llm, ..}'")
+    ] = None,
     cases: Annotated[Path | None, typer.Option("--cases", help="cases with regions (a manifest)")] = None,
     maps: Annotated[Path | None, typer.Option("--maps", help="their heat maps: .npz, .json or a folder")] = None,
     json: Json = False,
 ) -> None:
-    """Measure the same predictions under another protocol, or heat maps made elsewhere."""
+    """Read what was said otherwise (protocol, reader, judge) without a model, or score heat maps made elsewhere."""
     from medground import terminal
     from medground.commands import score as scoring
 
-    terminal.show_score(scoring.score(run, scoring.read_protocol(protocol), cases, maps), as_json=json)
+    given = {"protocol": protocol, "reader": reader, "judge": judge}
+    option, text = scoring.one_of(given)
+    terminal.show_score(scoring.score(run, option, scoring.read_choice(text, option), cases, maps), as_json=json)
 
 
 @app.command()
@@ -198,13 +208,12 @@ def build_phantom(
     cases: Annotated[int, typer.Option("--cases", min=1)] = 200,
     size: Annotated[int, typer.Option("--size", min=64, help="pixels a side")] = 512,
     seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
-    population: Annotated[str, typer.Option("--population", help="default, or tasks: balanced labels")] = "default",
     workers: Annotated[int, typer.Option("--workers", min=1)] = 1,
 ) -> None:
     """Draw closed-world chest radiographs with exact masks, in the layout of `manifest`."""
     from medground.worlds.phantom.build import build
 
-    typer.echo(build(out, cases=cases, size=size, seed=seed, population=population, workers=workers))
+    typer.echo(build(out, cases=cases, size=size, seed=seed, workers=workers))
 
 
 @build_app.command("gridvqa_x")

@@ -50,6 +50,17 @@ class EngineOptions(BaseModel):
     )
     on_error: Literal["stop", "skip"] = Field("stop", description="what to do with a case that cannot be read")
     retry_failed: bool = Field(False, description="try again the cases that an earlier session could not read")
+    max_failures: int | float | None = Field(
+        None, ge=0, description="cases that may fail before the run ends: a count, or a share below 1 (`1%`)"
+    )
+    deadline: float | None = Field(None, gt=0, description="seconds that one session of the run may take")
+
+    @field_validator("max_failures", mode="before")
+    @classmethod
+    def _per_cent(cls, value: Any) -> Any:
+        if isinstance(value, str) and re.fullmatch(r"\s*\d+(\.\d+)?\s*%\s*", value):
+            return float(value.strip().rstrip("%")) / 100
+        return value
 
 
 class RunFile(BaseModel):
@@ -63,8 +74,19 @@ class RunFile(BaseModel):
     prompts: dict[str, str] = Field(
         default_factory=dict, description="finding -> prompt, handed to every model that takes `prompts`"
     )
+    roles: dict[str, tuple[Component, ...]] = Field(
+        default_factory=dict,
+        description="who else takes part (`judge`, ...): a component or a list",
+    )
     engine: EngineOptions = Field(default_factory=EngineOptions, description="how the work is carried out")
     seed: int = Field(0, ge=0, description="seed of everything random: bootstrap, folds, random baselines")
+
+    @field_validator("roles", mode="before")
+    @classmethod
+    def _one_is_a_list(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        return {name: [one] if isinstance(one, (dict, Component)) else one for name, one in value.items()}
 
     @field_validator("name")
     @classmethod

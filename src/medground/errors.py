@@ -13,6 +13,7 @@
     ├── ModelError           a model, its prompts or its outputs
     │   └── CheckpointError  weights that do not fit, or that must not be loaded
     └── RunError             a run folder: lock, mismatch, disk
+        └── LimitError       more failures, time or memory than the run file allows
 
 A message says what is wrong, where, what was expected, what was found, and how to mend it. The command line
 prints it without a traceback and exits with code 1.
@@ -99,6 +100,10 @@ class CheckpointError(ModelError):
 
 class RunError(MedgroundError):
     """A run folder is locked, belongs to another run, or cannot be written."""
+
+
+class LimitError(RunError):
+    """A run has reached a limit that the run file sets: failures, time or memory."""
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:

@@ -17,12 +17,15 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from medground.errors import ConfigError, RegistryError, did_you_mean, nearest
 
-Kind = Literal["model", "dataset", "explainer", "benchmark"]
-KINDS: tuple[Kind, ...] = ("model", "dataset", "explainer", "benchmark")
+Kind = str
+KINDS: tuple[Kind, ...] = (
+    *("model", "dataset", "benchmark", "explainer", "reader", "judge", "simulator", "segmenter", "tool"),
+)
+"""Kinds that medground knows; components of a kind lie in the folder of its plural. A plug-in may bring others."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,19 @@ def load(kind: Kind, name: str) -> type[Any]:
         expected=", ".join(names(kind)) + ", or 'package.module:Class'",
         fix=did_you_mean(name, names(kind)) or f"medground list {kind}s",
     )
+
+
+def door(cls: type[Any], name: str) -> Any:
+    """Return what a component offers beside its contract: its ``doors`` name module and function, imported now.
+
+    Raises:
+        RegistryError: it does not offer that.
+    """
+    doors: Mapping[str, str] = cls.doors
+    if name not in doors:
+        raise RegistryError(f"{cls.name} cannot do this", got=name, expected=", ".join(doors) or "nothing further")
+    module, _, function = doors[name].partition(":")
+    return getattr(import_module(module), function)
 
 
 def kind_of(name: str) -> Kind:

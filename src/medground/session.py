@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from medground import registry
-from medground.benchmarks.base import Benchmark, Entry, Setting
+from medground.benchmarks.base import Benchmark, Entry, Role, Setting
 from medground.config import Component, RunFile, parse_components, parse_run_file, read_run_file
-from medground.errors import ConfigError, RunError
+from medground.errors import ConfigError, RunError, did_you_mean
 from medground.running.estimate import TaskEstimate, estimate
 from medground.running.options import Options
 from medground.running.progress import Progress, progress_on
@@ -45,8 +44,10 @@ def run_file(file: Path, overrides: Sequence[str] = (), out: Path = Path("runs")
     return run_session(assemble(run, file.resolve().parent), out / run.name, fresh=fresh, progress=progress_on())
 
 
-def run_session(session: Session, folder: Path, *, fresh: bool = False, progress: Progress | None = None) -> RunReport:
-    """Carry out an assembled run in a folder."""
+def run_session(
+    session: Session, folder: Path, *, fresh: bool = False, own: bool = True, progress: Progress | None = None
+) -> RunReport:
+    """Carry out an assembled run in a folder; ``own=False``: as another reading of the run that is there."""
     progress = progress or Progress()
     for note in session.benchmark.notes():
         progress.say(note)
@@ -56,6 +57,7 @@ def run_session(session: Session, folder: Path, *, fresh: bool = False, progress
         config=session.run.model_dump(mode="json", exclude_none=True),
         options=engine_options(session.run),
         fresh=fresh,
+        own=own,
         progress=progress,
     )
 
@@ -72,15 +74,41 @@ def engine_options(run: RunFile) -> Options:
     return Options(**run.engine.model_dump(exclude={"name", "batch_size"}))
 
 
-def read_session(folder: Path) -> Session:
+def read_session(folder: Path, reading: Mapping[str, Any] | None = None) -> Session:
     """Assemble the run that a run folder holds.
+
+    Args:
+        folder: the run folder.
+        reading: ``protocol``, ``reader`` or ``judge`` -> the choice that takes the place of the run file's.
 
     Raises:
         RunError: the folder holds no run.
+        ConfigError: its benchmark cannot be read so.
     """
     if not (folder / "run.yaml").is_file():
         raise RunError("this is not a run folder", where=folder, expected="a run.yaml", fix="medground run FILE")
-    return assemble(read_run_file(folder / "run.yaml"))
+    run = read_run_file(folder / "run.yaml")
+    for option, choice in (reading or {}).items():
+        run = _read_otherwise(run, option, choice)
+    return assemble(run)
+
+
+def _read_otherwise(run: RunFile, option: str, choice: Any) -> RunFile:
+    """Return a run file with another protocol, reader or judge."""
+    cls: Any = registry.load("benchmark", run.benchmark.name)
+    if option not in cls.readings:
+        raise ConfigError(
+            f"{run.benchmark.name} has no {option} to choose",
+            where=f"--{option}",
+            expected=", ".join(f"--{name}" for name in cls.readings) or "it is read in one way alone",
+        )
+    place = cls.readings[option]
+    data = run.model_dump(mode="json", exclude_none=True)
+    if place in cls.roles:
+        data.setdefault("roles", {})[place] = {"name": choice} if isinstance(choice, str) else choice
+    else:
+        data["benchmark"][place] = choice
+    return parse_run_file(data)
 
 
 def assemble(run: RunFile, base: Path | None = None) -> Session:
@@ -96,24 +124,60 @@ def assemble(run: RunFile, base: Path | None = None) -> Session:
     """
     cls: Any = registry.load("benchmark", run.benchmark.name)
     given = dict(run.benchmark.parameters)
-    lists = {kind: given.pop(kind) for kind in _KINDS if kind in getattr(cls, "takes", ()) and kind in given}
+    lists = {role: given.pop(role) for role in _LISTED if role in cls.roles and role in given}
     checked = registry.check(cls, given, where="benchmark", base=base)
     model_entries, model_specs = _models(run, base)
     entries: dict[str, list[Entry]] = {}
     spec = {"name": run.benchmark.name} | _written_out(cls, checked)
-    for kind, listed in lists.items():
-        where = f"benchmark.{kind}"
-        entries[kind], spec[kind] = _entries(_KINDS[kind], parse_components(listed, where=where), where, base)
+    for role, listed in lists.items():
+        where = f"benchmark.{role}"
+        kind = cls.roles[role].kind
+        entries[role], spec[role] = _entries(kind, parse_components(listed, where=where), where, base)
+    roles, role_specs = _roles(cls.roles, run, base)
     benchmark = cls(**checked)
-    benchmark.bind(
-        Setting(model_entries, seed=run.seed, batch_size=run.engine.batch_size, prompts=run.prompts, **entries)
+    setting = Setting(
+        model_entries, seed=run.seed, batch_size=run.engine.batch_size, prompts=run.prompts, roles=roles, **entries
     )
-    resolved = run.model_dump(mode="json") | {"benchmark": spec, "models": model_specs}
+    _refuse_wrong_numbers(cls.roles, {"models": model_entries, **entries, **roles})
+    benchmark.bind(setting)
+    resolved = run.model_dump(mode="json") | {"benchmark": spec, "models": model_specs, "roles": role_specs}
     return Session(parse_run_file(resolved), benchmark, model_entries, entries.get("datasets", []))
 
 
-_KINDS: Mapping[str, registry.Kind] = {"datasets": "dataset", "explainers": "explainer"}
-"""Lists of components in a benchmark's mapping -> what they hold."""
+_LISTED = ("datasets", "explainers")
+"""Roles that stand in the benchmark's own mapping; ``models`` stands at the top, every other below ``roles:``."""
+
+
+def _roles(
+    known: Mapping[str, Role], run: RunFile, base: Path | None
+) -> tuple[dict[str, list[Entry]], dict[str, list[dict[str, Any]]]]:
+    """Return the entries of the roles below ``roles:``, defaults where nobody is named, and their specifications."""
+    free = [name for name in known if name != "models" and name not in _LISTED]
+    strange = [name for name in run.roles if name not in free]
+    if strange:
+        raise ConfigError(
+            f"{run.benchmark.name} has no role {strange[0]!r}",
+            where="roles",
+            expected=", ".join(free) or "no roles",
+            fix=did_you_mean(strange[0], free),
+        )
+    entries: dict[str, list[Entry]] = {}
+    specs: dict[str, list[dict[str, Any]]] = {}
+    for name in free:
+        default = known[name].default
+        listed = run.roles.get(name) or ([Component.model_validate(default)] if default else [])
+        entries[name], specs[name] = _entries(known[name].kind, listed, f"roles.{name}", base)
+    return entries, {name: listed for name, listed in specs.items() if listed}
+
+
+def _refuse_wrong_numbers(roles: Mapping[str, Role], entries: Mapping[str, Sequence[Entry]]) -> None:
+    for name, role in roles.items():
+        given = len(entries.get(name, ()))
+        if given < role.least or (role.most is not None and given > role.most):
+            most = "" if role.most is None else f" and at most {role.most}"
+            raise ConfigError(
+                f"the run file names {given} {name}", where=name, expected=f"at least {role.least}{most}", got=given
+            )
 
 
 def _models(run: RunFile, base: Path | None) -> tuple[list[Entry], list[dict[str, Any]]]:
@@ -127,7 +191,7 @@ def _models(run: RunFile, base: Path | None) -> tuple[list[Entry], list[dict[str
 
 
 def _entries(
-    kind: registry.Kind,
+    kind: str,
     components: Sequence[Component],
     where: str,
     base: Path | None,
@@ -140,7 +204,7 @@ def _entries(
         place = f"{where}.{i} ({component.name})"
         checked = registry.check(cls, component.parameters, where=place, base=base)
         extra = dict(shared[i]) if shared else {}
-        entries.append(Entry(label, component.name, getattr(cls, "info", None), partial(cls, **(extra | checked))))
+        entries.append(Entry(label, component.name, cls, extra | checked))
         specs.append({"name": component.name, "label": label} | _written_out(cls, checked))
     return entries, specs
 

@@ -1,34 +1,46 @@
 """What a benchmark is, as the engine sees it.
 
-A benchmark is cut into *tasks* (one model on one dataset, say). A task lists its items without opening an image and
-opens into *stages*: the engine overlaps ``load`` and ``measure`` in worker threads with ``infer``, which runs in one
-thread, batch after batch, in the order of the plan. ``evaluate`` below is the same without overlap.
+A benchmark is cut into *tasks* (one model on one dataset, say): plain values that can be handed to another process. A
+task lists its items without opening an image and, given its *players* (the built model, say), opens into *stages*.
+Items ask through requests (:mod:`medground.benchmarks.requests`); what was said is kept free of any protocol, reader
+or judge, and a *measurer* makes rows of it, now or later, without a model. ``evaluate`` is the same one item after
+another, and the oracle of the engine's tests.
 
 ::
 
-    Benchmark.tasks() -> Task.items() -> Task.open() -> Stages.load -> Stages.infer -> Stages.measure -> rows
-    Benchmark.summarise(rows of every task) -> Summary
+    Benchmark.tasks() -> Task.items() -> Task.open(players) -> Stages.load -> Stages.converse -> Transcript
+    Task.measurer() -> Measurer.measure(item, transcript) -> rows          Benchmark.summarise(rows) -> Summary
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from medground.benchmarks.requests import Answer, Conversation, Transcript, answer_all
 from medground.benchmarks.results import Summary
+from medground.identity import component_identity, fingerprint_of
 
 
 @dataclass(frozen=True)
 class Item:
-    """One unit of work: a stable id and whatever ``load`` needs. Cheap to make; opens nothing."""
+    """One unit of work: a stable id and whatever ``load`` needs. Cheap to make; opens nothing.
+
+    Attributes:
+        item_id: stable, unique in its task.
+        payload: for the stages alone.
+        files: what ``load`` reads of it, pictures above all: their content is part of the result's identity.
+    """
 
     item_id: str
     payload: Any = None
+    files: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -37,7 +49,7 @@ class Measured:
 
     Attributes:
         rows: records in the task's schema; sufficient statistics, not verdicts.
-        arrays: name -> array to keep beside the rows (saliency on the model's grid, say).
+        arrays: name -> array to keep beside the rows.
     """
 
     rows: Sequence[Mapping[str, Any]]
@@ -45,24 +57,26 @@ class Measured:
 
 
 class Stages(Protocol):
-    """An opened task: the model is in memory."""
+    """An opened task: its players are in memory."""
 
     def load(self, item: Item) -> Any:
-        """Decode one item. Called from several threads.
+        """Decode one item and prepare what will be asked. Called from several threads.
 
         Raises:
             DataError: the item cannot be read; the engine stops or skips, as ``on_error`` says.
         """
 
-    def infer(self, batch: Sequence[Any]) -> Sequence[Any]:
-        """Run the model on loaded items, one result each. Called from one thread at a time, in plan order.
+    def converse(self, item: Item, loaded: Any) -> Conversation[Mapping[str, Any]]:
+        """Ask about one item, round after round; return JSON-like notes to keep beside the answers."""
 
-        Raises:
-            DataError: something that the model reads about an item cannot be read; the items of the batch are then
-                given one by one, and those that raise again are treated as in ``load``.
-        """
+    def answer(self, role: str, capability: str, arguments: Sequence[Mapping[str, Any]]) -> Sequence[Answer]:
+        """Answer a batch of requests, one answer each. Called from one thread at a time, in the order of the plan."""
 
-    def measure(self, item: Item, loaded: Any, inferred: Any) -> Measured:
+
+class Measurer(Protocol):
+    """Makes rows of what was said, under one protocol or reader; needs no model and no picture."""
+
+    def measure(self, item: Item, transcript: Transcript) -> Measured:
         """Measure one item. Called from several threads; must not depend on other items.
 
         Raises:
@@ -70,18 +84,31 @@ class Stages(Protocol):
         """
 
     def failed(self, item: Item, reason: str) -> Measured:
-        """Return the rows of an item that could not be read: nothing invented, the reason kept.
+        """Return the rows of an item about which nothing was said: nothing invented, the reason kept.
 
-        Called from several threads. ``reason`` is the kind of trouble, without a path, so that it can be counted.
+        ``reason`` is the kind of trouble, without a path, so that it can be counted.
         """
 
 
+class Reading(Protocol):
+    """A measurer that asks somebody itself (a judge, a language model that reads): its replies are kept as well."""
+
+    def read(self, item: Item, transcript: Transcript) -> Conversation[Measured]:
+        """Make the rows of one item, asking round after round."""
+
+    def answer(self, role: str, capability: str, arguments: Sequence[Mapping[str, Any]]) -> Sequence[Answer]:
+        """Answer a batch of requests, one answer each."""
+
+    def failed(self, item: Item, reason: str) -> Measured:
+        """See :class:`Measurer`."""
+
+
 class Task(Protocol):
-    """One cell of the benchmark's grid, such as a model on a dataset."""
+    """One cell of the benchmark's grid, such as a model on a dataset. Picklable: a specification and a path."""
 
     @property
     def path(self) -> tuple[str, ...]:
-        """Names of the folders its chunks lie in, below ``rows`` and ``maps``."""
+        """Names of the folders its chunks lie in."""
 
     @property
     def schema(self) -> pl.Schema:
@@ -89,33 +116,125 @@ class Task(Protocol):
 
     @property
     def batch_size(self) -> int:
-        """Items a call of ``infer``."""
+        """Requests a call of a local model."""
+
+    @property
+    def cohort(self) -> int | None:
+        """Items that are asked about side by side; None: all of a chunk."""
+
+    @property
+    def expensive(self) -> bool:
+        """Whether answers are journalled item by item, so that a kill costs what was in flight and no more."""
+
+    @property
+    def processes(self) -> bool:
+        """Whether items are independent and busy the processor: workers are then processes, not threads."""
+
+    @property
+    def roles(self) -> Mapping[str, Entry]:
+        """Who is asked: role -> component."""
+
+    @property
+    def reading_roles(self) -> Mapping[str, Entry]:
+        """Who is asked when rows are made; empty where measuring asks nobody."""
 
     def items(self) -> Sequence[Item]:
         """Every item, ordered, with stable unique ids. Opens no image."""
 
     def fingerprint(self) -> str:
-        """A hash of everything that its rows depend on, items excepted."""
+        """A hash of everything that its answers depend on, items excepted. Builds no model."""
 
-    def open(self) -> Stages:
-        """Load the model and return the stages."""
+    def reading(self) -> str:
+        """A hash of what its rows depend on beyond the answers: protocol, reader, judge."""
+
+    def open(self, players: Mapping[str, Any]) -> Stages:
+        """Return the stages; ``players`` are the built ``roles``.
+
+        Raises:
+            ModelError: a player cannot do what is asked of it.
+        """
+
+    def measurer(self) -> Measurer:
+        """Return what makes rows; tasks with ``reading_roles`` are asked for ``open_reading`` instead."""
+
+    def open_reading(self, players: Mapping[str, Any]) -> Reading:
+        """Return what makes rows with the help of the built ``reading_roles``."""
+
+
+class TaskDefaults:
+    """What most tasks have in common."""
+
+    cohort: int | None = None
+    expensive: bool = False
+    processes: bool = False
+
+    @property
+    def reading_roles(self) -> Mapping[str, Entry]:
+        """Nobody."""
+        return {}
+
+    def open_reading(self, players: Mapping[str, Any]) -> Reading:
+        """Refuse: measuring asks nobody."""
+        raise TypeError(f"{type(self).__name__} has no reading roles, and was given {sorted(players)}")
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A component that a run file names: built when it is needed, and only then.
+    """A component that a run file names: built when it is needed, and only then. Picklable.
 
     Attributes:
         label: how tables call it; unique in a run.
         name: the component's name.
-        card: its facts (``ModelInfo`` or ``DatasetInfo``), known without building it.
-        build: makes the instance (loads weights, reads tables).
+        cls: its class.
+        parameters: of its constructor, checked.
     """
 
     label: str
     name: str
-    card: Any
-    build: Callable[[], Any]
+    cls: type[Any]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def card(self) -> Any:
+        """Its facts (``ModelInfo`` or ``DatasetInfo``), known without building it."""
+        return getattr(self.cls, "info", None)
+
+    def build(self) -> Any:
+        """Make the instance: loads weights, reads tables."""
+        return self.cls(**self.parameters)
+
+    def shared(self) -> Any:
+        """Return the instance of this process, built at the first call: for datasets, which hold no weights."""
+        key = (self.cls, fingerprint_of(self.parameters))
+        if key not in _SHARED:
+            _SHARED[key] = self.build()
+        return _SHARED[key]
+
+    def identity(self) -> str:
+        """Return a hash of class, parameters and the content of the files they name, without building it."""
+        return component_identity(self.cls, self.parameters)
+
+
+_SHARED: dict[tuple[type[Any], str], Any] = {}
+
+
+@dataclass(frozen=True)
+class Role:
+    """Who a benchmark needs.
+
+    Attributes:
+        kind: of component: ``model``, ``judge``, ``simulator``, ``explainer``, ``segmenter``, ``dataset``, ``reader``.
+        capability: what it must be able to do, one of these; empty: whatever its kind can.
+        least: how many at least.
+        most: how many at most; None: any number.
+        default: the component taken where the run file names none.
+    """
+
+    kind: str
+    capability: tuple[str, ...] = ()
+    least: int = 0
+    most: int | None = None
+    default: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -128,6 +247,7 @@ class Setting:
     batch_size: int = 8
     explainers: Sequence[Entry] = ()
     prompts: Mapping[str, str] = field(default_factory=dict)
+    roles: Mapping[str, Sequence[Entry]] = field(default_factory=dict)
 
 
 class Benchmark(Protocol):
@@ -135,12 +255,22 @@ class Benchmark(Protocol):
 
     Attributes:
         name: the component's name.
-        takes: which lists of components its mapping in the run file may hold beside its parameters: ``datasets``,
-            ``explainers``.
+        roles: name of a role -> who may play it. ``models`` are listed at the top of a run file, ``datasets`` and
+            ``explainers`` in the benchmark's mapping, every other role under ``roles:``.
+        readings: what may be changed without asking a model again: option of ``medground score`` (``protocol``,
+            ``reader``, ``judge``) -> the parameter or role that it sets.
+        doors: what it offers beside this contract -> ``module:function``, imported when it is used: ``compare``,
+            ``score_files``, ``train``, ``build``, ...
     """
 
     name: ClassVar[str]
-    takes: ClassVar[tuple[str, ...]]
+    roles: ClassVar[Mapping[str, Role]]
+    readings: ClassVar[Mapping[str, str]]
+    doors: ClassVar[Mapping[str, str]]
+
+    @property
+    def reading(self) -> tuple[str, Any]:
+        """The reading in force: a short name (its protocol, reader or judge), and JSON-like all that it consists of."""
 
     def bind(self, setting: Setting) -> None:
         """Take the models and datasets of this run; called once, before anything else."""
@@ -158,12 +288,17 @@ class Benchmark(Protocol):
         """What the run's manifest must say beside versions and device: hashes, prompts, protocol."""
 
 
-def evaluate(stages: Stages, items: Sequence[Item], batch_size: int) -> list[Measured]:
-    """Evaluate items one batch after another in this thread: the engine without overlap, and its oracle in tests."""
-    results: list[Measured] = []
-    for start in range(0, len(items), batch_size):
-        batch = items[start : start + batch_size]
-        loaded = [stages.load(item) for item in batch]
-        inferred = stages.infer(loaded)
-        results += [stages.measure(i, x, y) for i, x, y in zip(batch, loaded, inferred, strict=True)]
+def evaluate(task: Task, players: Mapping[str, Any], items: Sequence[Item] | None = None) -> list[Measured]:
+    """Evaluate a task one item after another in this thread: the engine without overlap, and its oracle in tests.
+
+    Args:
+        task: with measuring that asks nobody.
+        players: role -> built component.
+        items: those to evaluate; by default all.
+    """
+    stages, measurer = task.open(players), task.measurer()
+    results = []
+    for item in task.items() if items is None else items:
+        notes, exchanges = answer_all(stages.converse(item, stages.load(item)), stages.answer, task.batch_size)
+        results.append(measurer.measure(item, Transcript(item.item_id, exchanges, notes)))
     return results

@@ -52,12 +52,14 @@ class Answer:
         arrays: name -> array, kept bit by bit.
         outcome: ``ok``, or the state that took the place of an answer.
         reason: why, where it is not ``ok``; without a path, so that it can be counted.
+        passing: arrays for measuring at once that are not kept, because they can be had again (maps read from files).
     """
 
     values: Mapping[str, Any] = field(default_factory=dict)
     arrays: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
     outcome: Outcome = "ok"
     reason: str = ""
+    passing: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

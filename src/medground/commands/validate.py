@@ -88,6 +88,10 @@ def _try(task: Task) -> Iterator[str]:
     items = task.items()
     spread = sorted({int(i) for i in np.linspace(0, len(items) - 1, TRIED)}) if items else []
     yield f"fingerprint {task.fingerprint()}"
-    measured = evaluate(task.open(), [items[i] for i in spread], task.batch_size)
+    players = {role: entry.build() for role, entry in task.roles.items()}
+    if task.reading_roles:
+        task.open(players)
+        return
+    measured = evaluate(task, players, [items[i] for i in spread])
     shapes = {array.shape for m in measured for array in m.arrays.values()}
     yield f"{sum(len(m.rows) for m in measured)} rows" + (f", maps {sorted(shapes)}" if shapes else "")

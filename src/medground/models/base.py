@@ -45,6 +45,8 @@ __all__ = [
     "ModelInfo",
     "Outcome",
     "Prediction",
+    "Prepared",
+    "Preparing",
     "QuestionAnswerer",
     "Reply",
     "ToolCall",
@@ -126,6 +128,33 @@ class Grounder(Protocol):
 
     def fingerprint(self) -> str:
         """See :class:`Model`."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A picture as a network takes it: made in a worker, so that the model's thread only runs the network.
+
+    Attributes:
+        case_id: of the case.
+        patient_id: of the case.
+        size: width and height of the original picture.
+        content: the network's input.
+        geometry: how the input's frame lies on the picture's pixels.
+    """
+
+    case_id: str | None
+    patient_id: str | None
+    size: tuple[int, int]
+    content: NDArray[Any]
+    geometry: Geometry
+
+
+@runtime_checkable
+class Preparing(Protocol):
+    """A model that can do its preprocessing apart; its ``predict`` takes prepared pictures in place of radiographs."""
+
+    def prepare(self, image: Radiograph) -> Prepared:
+        """Resize, crop, normalise; called from several threads."""
 
 
 @dataclass(frozen=True)

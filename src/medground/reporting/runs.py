@@ -15,7 +15,7 @@ import yaml
 
 from medground.benchmarks.results import Summary
 from medground.errors import RunError
-from medground.running.reading import read_manifest
+from medground.running.reading import read_manifest, reading_path
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Run:
     @cached_property
     def tables(self) -> dict[str, pl.DataFrame]:
         """The tables of the run, by file stem, every column as text."""
-        files = sorted((self.folder / "tables").glob("*.csv"))
+        files = sorted((reading_path(self.folder) / "tables").glob("*.csv"))
         return {file.stem: pl.read_csv(file, infer_schema=False) for file in files}
 
 
@@ -76,7 +76,7 @@ def read_run(folder: Path) -> Run:
     """
     manifest = read_manifest(folder)
     try:
-        raw = (folder / "summary.json").read_bytes()
+        raw = (reading_path(folder) / "summary.json").read_bytes()
         text = (folder / "run.yaml").read_text(encoding="utf-8")
     except FileNotFoundError as error:
         raise RunError(

@@ -16,7 +16,7 @@ from medground.errors import MedgroundError
 from medground.imaging.maps import read_map
 from medground.paths import resolve_inside
 from medground.reporting.runs import Run
-from medground.running.reading import read_arrays
+from medground.running.reading import read_transcripts
 
 Images = Literal["auto", "yes", "no"]
 Map = NDArray[np.floating[Any]]
@@ -72,11 +72,12 @@ def maps_of(run: Run, model: str, dataset: str, keys: Iterable[tuple[str, str]])
     """Return the maps that a run kept for the pairs ``keys``; those that it did not keep are absent."""
     wanted = set(keys)
     found: dict[tuple[str, str], Map] = {}
-    for case_id, arrays in read_arrays(run.folder, (model, dataset), {case for case, _ in wanted}):
-        for name, array in arrays.items():
-            key = case_id, name.removeprefix(f"{case_id}/")
-            if key in wanted:
-                found[key] = array
+    for transcript in read_transcripts(run.folder, (model, dataset), {case for case, _ in wanted}):
+        for answer in transcript.answers("model", "ground"):
+            for name, array in answer.arrays.items():
+                key = transcript.item_id, name.removeprefix("map/")
+                if name.startswith("map/") and key in wanted:
+                    found[key] = np.asarray(array, np.float32)
     return found
 
 

@@ -1,13 +1,15 @@
-"""The files of one chunk: rows, arrays, and the receipt that makes them count.
+"""The files of one chunk: a table, arrays, and the receipt that makes them count.
 
 ::
 
-    maps/<task>/<chunk>.npz       first, where there are arrays
-    rows/<task>/<chunk>.parquet   then
-    rows/<task>/<chunk>.json      last: the receipt, with the hashes of the two and the chunk's failures
+    <root>/<task>/<chunk>.npz       first, where there are arrays
+    <root>/<task>/<chunk>.parquet   then
+    <root>/<task>/<chunk>.json      last: the receipt, with the hashes of the two and the chunk's failures
 
-A chunk without a receipt was never finished; one whose files differ from its receipt is damaged. Both are computed
-again.
+``root`` is ``predictions`` (what was said), ``readings/<reading>/rows`` (what it means under one reading) or
+``readings/<reading>/replies`` (what a judge said). A chunk without a receipt was never finished; one whose files differ
+from its receipt is damaged. Both are computed again. A receipt of rows names the receipt of the predictions that they
+were made from, and one of predictions the content of every picture that was read.
 """
 
 from __future__ import annotations
@@ -16,22 +18,23 @@ import hashlib
 import io
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from medground.benchmarks.base import Measured
 from medground.errors import RunError
-from medground.running.arrays import pack_arrays
 from medground.running.files import write_atomic
 from medground.running.names import folder_name
+
+PREDICTIONS = "predictions"
+READINGS = "readings"
 
 
 @dataclass(frozen=True)
 class Failure:
-    """An item that could not be read.
+    """An item that could not be read or answered.
 
     Attributes:
         item: its id.
@@ -45,27 +48,44 @@ class Failure:
 
 
 @dataclass(frozen=True)
+class Picture:
+    """A file that an item was made of, as it was when it was read."""
+
+    item: str
+    position: int
+    sha256: str
+    size: int
+    mtime_ns: int
+
+
+@dataclass(frozen=True)
 class Receipt:
     """What a finished chunk consists of.
 
     Attributes:
         items: how many items it holds, failed ones included.
-        rows: SHA-256 of the parquet file.
+        table: SHA-256 of the parquet file.
         arrays: SHA-256 of the npz file; None where the chunk has no arrays.
         failures: the items that could not be read, in order.
+        pictures: the files that were read, in order.
+        made_from: seal of the predictions that rows were made from; empty for predictions.
+        seal: SHA-256 of all this.
     """
 
     items: int
-    rows: str
+    table: str
     arrays: str | None
     failures: tuple[Failure, ...] = ()
+    pictures: tuple[Picture, ...] = ()
+    made_from: str = ""
+    seal: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
 class ChunkFiles:
     """Where the files of a chunk lie."""
 
-    rows: Path
+    table: Path
     arrays: Path
     receipt: Path
 
@@ -74,35 +94,35 @@ class DamagedChunkError(Exception):
     """The files of a finished chunk are not what was written; the text says which."""
 
 
-def chunk_files(folder: Path, path: Sequence[str], name: str) -> ChunkFiles:
-    """Return where the chunk ``name`` of the task ``path`` lies in a run folder."""
-    task = Path(*(folder_name(part) for part in path))
-    rows, maps = folder / "rows" / task, folder / "maps" / task
-    return ChunkFiles(rows / f"{name}.parquet", maps / f"{name}.npz", rows / f"{name}.json")
+def chunk_files(root: Path, path: Sequence[str], name: str) -> ChunkFiles:
+    """Return where the chunk ``name`` of the task ``path`` lies below ``root``."""
+    stem = root.joinpath(*(folder_name(part) for part in path)) / name
+    return ChunkFiles(*(stem.with_name(f"{name}.{suffix}") for suffix in ("parquet", "npz", "json")))
 
 
 def write_chunk(
     files: ChunkFiles,
-    schema: pl.Schema,
-    measured: Sequence[tuple[str, Measured]],
+    table: bytes,
+    arrays: bytes | None,
+    items: int,
     failures: Sequence[Failure] = (),
+    pictures: Sequence[Picture] = (),
+    made_from: str = "",
 ) -> Receipt:
-    """Write a chunk: ``(item id, what was measured)`` in the order of its items.
+    """Write the files of a chunk and, last, its receipt.
 
     Raises:
         OSError: the disk is full or the folder cannot be written; the chunk then does not count.
-        RunError: the rows do not fit the schema.
     """
-    rows = encode_rows([row for _, part in measured for row in part.rows], schema)
-    arrays = pack_arrays((item_id, part.arrays) for item_id, part in measured)
     if arrays is not None:
         write_atomic(files.arrays, arrays)
-    write_atomic(files.rows, rows)
+    write_atomic(files.table, table)
     hashed = None if arrays is None else _sha256(arrays)
-    receipt = Receipt(len(measured), _sha256(rows), hashed, tuple(failures))
-    record = asdict(receipt)
-    write_atomic(files.receipt, json.dumps(record | {"seal": _seal(record)}, indent=1).encode())
-    return receipt
+    receipt = Receipt(items, _sha256(table), hashed, tuple(failures), tuple(pictures), made_from)
+    record = {name: value for name, value in asdict(receipt).items() if name != "seal"}
+    seal = _seal(record)
+    write_atomic(files.receipt, json.dumps(record | {"seal": seal}, indent=1).encode())
+    return Receipt(items, receipt.table, hashed, receipt.failures, receipt.pictures, made_from, seal)
 
 
 def encode_rows(rows: Sequence[Mapping[str, Any]], schema: pl.Schema) -> bytes:
@@ -118,7 +138,7 @@ def encode_rows(rows: Sequence[Mapping[str, Any]], schema: pl.Schema) -> bytes:
                 "a row does not have the columns of its task's schema",
                 expected=sorted(names),
                 got=f"missing {sorted(names - row.keys())}, unexpected {sorted(row.keys() - names)}",
-                fix="mend Stages.measure and Stages.failed, or Task.schema",
+                fix="correct the measurer's measure and failed, or Task.schema",
             )
     try:
         frame = pl.DataFrame(rows, schema=schema, orient="row")
@@ -140,29 +160,36 @@ def read_receipt(files: ChunkFiles) -> Receipt | None:
     except FileNotFoundError:
         return None
     receipt = _parse(data, files.receipt)
-    _check(files.rows, receipt.rows)
+    _check(files.table, receipt.table)
     if receipt.arrays is not None:
         _check(files.arrays, receipt.arrays)
     return receipt
 
 
+def read_content(files: ChunkFiles, receipt: Receipt) -> tuple[bytes, bytes | None]:
+    """Return the table and the arrays of a finished chunk, as bytes."""
+    return files.table.read_bytes(), files.arrays.read_bytes() if receipt.arrays is not None else None
+
+
 def _parse(data: bytes, path: Path) -> Receipt:
     try:
         record = json.loads(data)
-        if record.pop("seal") != _seal(record):
+        seal = record.pop("seal")
+        if seal != _seal(record):
             raise DamagedChunkError(f"{path.name} is not what was written")
         failures = tuple(Failure(**failure) for failure in record.pop("failures"))
-        return Receipt(**record, failures=failures)
+        pictures = tuple(Picture(**picture) for picture in record.pop("pictures"))
+        return Receipt(**record, failures=failures, pictures=pictures, seal=seal)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise DamagedChunkError(f"{path.name} cannot be read") from error
 
 
 def _check(path: Path, expected: str) -> None:
     try:
-        found = _sha256(path.read_bytes())
+        content = _sha256(path.read_bytes())
     except FileNotFoundError:
         raise DamagedChunkError(f"{path.name} is missing") from None
-    if found != expected:
+    if content != expected:
         raise DamagedChunkError(f"{path.name} is not what was written ({path.stat().st_size} bytes)")
 
 

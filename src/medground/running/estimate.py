@@ -7,13 +7,24 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from medground.benchmarks.base import Benchmark, Item, Task
+from medground.benchmarks.requests import Transcript, in_lockstep
 from medground.errors import DataError
-from medground.running.arrays import pack_arrays
-from medground.running.chunks import DamagedChunkError, Receipt, chunk_files, encode_rows, read_receipt
+from medground.running.cast import Cast
+from medground.running.chunks import (
+    PREDICTIONS,
+    READINGS,
+    ChunkFiles,
+    DamagedChunkError,
+    Receipt,
+    chunk_files,
+    encode_rows,
+    read_receipt,
+)
 from medground.running.options import Options
 from medground.running.plan import Chunk, TaskPlan
+from medground.running.predictions import as_kept, encode
 from medground.running.profile import Profile
-from medground.running.run import plan_run, previous_manifest, torch_threads, unfinished
+from medground.running.run import plan_run, previous_manifest, reading_folder, torch_threads, unfinished
 from medground.running.threads import fixed_torch_threads
 
 
@@ -57,11 +68,11 @@ def estimate(
     options = options or Options()
     threads = torch_threads(options, previous_manifest(folder, lambda _: None))
     plan = plan_run(benchmark, options, threads)
-    finished = _Finished(folder)
+    finished = _Finished(folder, reading_folder(benchmark))
     with fixed_torch_threads(threads) as opened:
         estimates = []
         for planned, todo in unfinished(plan, finished, options):
-            batch = _time_batch(planned.task, next(todo[0].batches())) if measure and todo else None
+            batch = _time_batch(planned.task, next(todo[0].cohorts())) if measure and todo else None
             opened()
             estimates.append(_estimate(planned, todo, finished.bytes_per_item(planned), batch, options.n_workers))
     return estimates
@@ -70,12 +81,15 @@ def estimate(
 class _Finished:
     """Looks up finished chunks, and what they take on the disk."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, reading: str) -> None:
+        self._said, self._rows = folder / PREDICTIONS, folder / READINGS / reading / "rows"
+
+    def _files(self, chunk: Chunk) -> tuple[ChunkFiles, ChunkFiles]:
+        return chunk_files(self._said, chunk.path, chunk.name), chunk_files(self._rows, chunk.path, chunk.rows_name)
 
     def __call__(self, chunk: Chunk) -> Receipt | None:
         try:
-            return read_receipt(chunk_files(self._folder, chunk.path, chunk.name))
+            return read_receipt(self._files(chunk)[1])
         except DamagedChunkError:
             return None
 
@@ -83,8 +97,8 @@ class _Finished:
         sizes, items = 0, 0
         for chunk in planned.chunks:
             if self(chunk) is not None:
-                files = chunk_files(self._folder, chunk.path, chunk.name)
-                sizes += sum(f.stat().st_size for f in (files.rows, files.arrays, files.receipt) if f.exists())
+                files = [f for part in self._files(chunk) for f in (part.table, part.arrays, part.receipt)]
+                sizes += sum(f.stat().st_size for f in files if f.exists())
                 items += len(chunk.items)
         return sizes / items if items else None
 
@@ -101,7 +115,7 @@ class _Batch:
 def _time_batch(task: Task, items: Sequence[Item]) -> _Batch:
     profile = Profile()
     with profile.timing("open"):
-        stages = task.open()
+        stages = task.open(Cast().players(task.roles))
     loaded = []
     for item in items:
         try:
@@ -110,15 +124,23 @@ def _time_batch(task: Task, items: Sequence[Item]) -> _Batch:
         except DataError:
             continue
     with profile.timing("infer"):
-        inferred = stages.infer([data for _, data in loaded]) if loaded else []
+        outcomes = in_lockstep([stages.converse(*one) for one in loaded], stages.answer, lambda _: task.batch_size)
+    transcripts = [
+        as_kept(Transcript(item.item_id, outcome.exchanges, outcome.result or {}))
+        for (item, _), outcome in zip(loaded, outcomes, strict=True)
+        if outcome.error is None
+    ]
+    size = sum(len(part or b"") for part in encode(transcripts))
+    if not task.reading_roles:
+        size += _measure(task, [item for item, _ in loaded], transcripts, profile)
+    return _Batch(profile, len(items), size / len(items))
+
+
+def _measure(task: Task, items: Sequence[Item], transcripts: Sequence[Transcript], profile: Profile) -> int:
+    by_id, measurer = {t.item_id: t for t in transcripts}, task.measurer()
     with profile.timing("measure"):
-        measured = [
-            (item.item_id, stages.measure(item, data, result))
-            for (item, data), result in zip(loaded, inferred, strict=True)
-        ]
-    rows = encode_rows([row for _, part in measured for row in part.rows], task.schema)
-    arrays = pack_arrays((item_id, part.arrays) for item_id, part in measured) or b""
-    return _Batch(profile, len(items), (len(rows) + len(arrays)) / len(items))
+        measured = [measurer.measure(item, by_id[item.item_id]) for item in items if item.item_id in by_id]
+    return len(encode_rows([row for part in measured for row in part.rows], task.schema))
 
 
 def _estimate(

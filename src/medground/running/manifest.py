@@ -14,10 +14,14 @@ from importlib import metadata
 from typing import Any
 
 import medground
+from medground.benchmarks.base import Benchmark
 from medground.running.jsonable import plain
 from medground.running.options import Options
 from medground.running.plan import Plan
 from medground.running.redact import redact
+
+FORMAT = 2
+"""Of the run folder: 1 kept rows alone; 2 keeps predictions, and rows a reading."""
 
 _PACKAGES = ("numpy", "numba", "scipy", "pillow", "pydicom", "polars", "torch", "transformers", "safetensors")
 
@@ -51,8 +55,8 @@ class Manifest:
     """The content of ``manifest.json``, session after session.
 
     Args:
-        name: of the benchmark.
-        facts: what the benchmark says about itself: hashes, prompts, protocol, seeds.
+        benchmark: whose name and facts (hashes, prompts, protocol, seeds) are kept.
+        reading: name of the reading's folder.
         plan: what is computed.
         options: of the engine.
         torch_threads: threads of torch on the CPU.
@@ -61,8 +65,8 @@ class Manifest:
 
     def __init__(
         self,
-        name: str,
-        facts: Mapping[str, Any],
+        benchmark: Benchmark,
+        reading: str,
         plan: Plan,
         options: Options,
         torch_threads: int,
@@ -81,17 +85,20 @@ class Manifest:
             "environment_changed": self.changed or None,
         }
         self.data: dict[str, Any] = {
-            "format": 1,
-            "benchmark": {"name": name, **redact(plain(facts, "manifest"))},
+            "format": FORMAT,
+            "benchmark": {"name": benchmark.name, **redact(plain(benchmark.manifest(), "manifest"))},
+            "reading": reading,
             "settings": {"chunk": options.chunk, "torch_threads": torch_threads},
             "environment": first,
             "plan": [
                 {
                     "path": list(planned.path),
                     "fingerprint": planned.fingerprint,
+                    "reading": planned.reading,
                     "batch_size": planned.batch_size,
                     "items": planned.n_items,
                     "chunks": [chunk.name for chunk in planned.chunks],
+                    "rows": [chunk.rows_name for chunk in planned.chunks],
                 }
                 for planned in plan.tasks
             ],

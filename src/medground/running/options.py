@@ -31,6 +31,8 @@ class Options:
             a worker.
         torch_threads: threads of torch on the CPU. None: those that this folder's run began with, or one a core.
         retry_failed: compute chunks with failed items again. Always so where ``on_error`` is ``stop``.
+        max_failures: items that may fail before the run ends: a count, or a share of all items below 1.
+        deadline: seconds that one session may take.
     """
 
     chunk: int = 64
@@ -39,6 +41,8 @@ class Options:
     memory_items: int | None = None
     torch_threads: int | None = None
     retry_failed: bool = False
+    max_failures: int | float | None = None
+    deadline: float | None = None
 
     def __post_init__(self) -> None:
         lowest = {"chunk": 1, "workers": 0, "memory_items": 1, "torch_threads": 1}
@@ -58,6 +62,12 @@ class Options:
     def accepts_failures(self) -> bool:
         """Whether a stored chunk with failed items counts as finished."""
         return self.on_error == "skip" and not self.retry_failed
+
+    def failures_allowed(self, items: int) -> int | None:
+        """Return how many of so many items may fail; None: any number."""
+        if self.max_failures is None:
+            return None
+        return int(self.max_failures * items) if 0 < self.max_failures < 1 else int(self.max_failures)
 
     def in_memory(self, batch_size: int) -> int:
         """Return how many decoded items may be in memory at once."""

@@ -1,8 +1,9 @@
 """From tasks to chunks: what is computed together, decided before anything runs.
 
-A *chunk* is what is stored at once, a *batch* what the model sees at once. Both follow from the plan alone and a batch
-never crosses a chunk, so neither the number of workers nor a resume can change what the model is given. A chunk is
-named by a fingerprint of all that made it.
+A *chunk* is what is stored at once, a *cohort* the items that are asked about side by side, a *batch* what a model is
+given at once. All follow from the plan alone and none crosses a chunk, so neither the number of workers nor a resume
+can change what a model is given. A chunk of predictions is named by a fingerprint of all that made them, a chunk of
+rows by that and the reading.
 """
 
 from __future__ import annotations
@@ -29,21 +30,23 @@ class Chunk:
         path: the task's path.
         index: which chunk of the task, from 0.
         items: in the task's order.
-        batch_size: items a call of the model; the last batch of a chunk may be smaller.
-        name: ``index-fingerprint``, the stem of its files.
+        cohort: items that are asked about side by side; the last cohort of a chunk may be smaller.
+        name: ``index-fingerprint``, the stem of the files of its predictions.
+        rows_name: the stem of the files of its rows under the run's reading.
     """
 
     task_index: int
     path: tuple[str, ...]
     index: int
     items: tuple[Item, ...]
-    batch_size: int
+    cohort: int
     name: str
+    rows_name: str
 
-    def batches(self) -> Iterator[tuple[Item, ...]]:
-        """Yield the items of every call of the model, in order."""
-        for start in range(0, len(self.items), self.batch_size):
-            yield self.items[start : start + self.batch_size]
+    def cohorts(self) -> Iterator[tuple[Item, ...]]:
+        """Yield the items that are asked about side by side, in order."""
+        for start in range(0, len(self.items), self.cohort):
+            yield self.items[start : start + self.cohort]
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,9 @@ class TaskPlan:
     task: Task
     path: tuple[str, ...]
     fingerprint: str
+    reading: str
     batch_size: int
+    chunk_size: int
     chunks: tuple[Chunk, ...]
 
     @property
@@ -106,18 +111,26 @@ def make_plan(
 
 
 def _plan_task(task_index: int, task: Task, chunk_size: int, common: Sequence[Any]) -> TaskPlan:
-    path, batch_size, fingerprint = tuple(task.path), task.batch_size, task.fingerprint()
+    path, batch_size, fingerprint, reading = tuple(task.path), task.batch_size, task.fingerprint(), task.reading()
     if batch_size < 1:
         raise ConfigError("a batch holds at least one item", where="/".join(path), got=batch_size)
+    for what, text in (("fingerprint", fingerprint), ("reading", reading)):
+        if not isinstance(text, str) or not text:
+            raise RunError(f"the {what} of a task is no text", where="/".join(path), expected="a hash", got=text)
     items = tuple(task.items())
     _refuse_shared_ids(path, items)
+    cohort = task.cohort or chunk_size
     chunks = []
     for index, start in enumerate(range(0, len(items), chunk_size)):
         part = items[start : start + chunk_size]
-        made_of = [*common, fingerprint, batch_size, [item.item_id for item in part]]
-        digest = hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()[:16]
-        chunks.append(Chunk(task_index, path, index, part, batch_size, f"{index:05d}-{digest}"))
-    return TaskPlan(task, path, fingerprint, batch_size, tuple(chunks))
+        made_of = [*common, fingerprint, batch_size, cohort, [item.item_id for item in part]]
+        name = f"{index:05d}-{_digest(made_of)}"
+        chunks.append(Chunk(task_index, path, index, part, cohort, name, f"{index:05d}-{_digest([name, reading])}"))
+    return TaskPlan(task, path, fingerprint, reading, batch_size, chunk_size, tuple(chunks))
+
+
+def _digest(made_of: Any) -> str:
+    return hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _refuse_shared_folders(tasks: Sequence[Task]) -> None:

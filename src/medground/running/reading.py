@@ -8,11 +8,22 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from numpy.typing import NDArray
 
+from medground.benchmarks.requests import Transcript
+from medground.benchmarks.results import Summary
 from medground.errors import RunError
-from medground.running.arrays import unpack_arrays
-from medground.running.chunks import ChunkFiles, DamagedChunkError, chunk_files, read_receipt
+from medground.running.chunks import (
+    PREDICTIONS,
+    READINGS,
+    ChunkFiles,
+    DamagedChunkError,
+    Receipt,
+    chunk_files,
+    read_content,
+    read_receipt,
+)
+from medground.running.manifest import FORMAT
+from medground.running.predictions import decode
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -24,7 +35,15 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     path = folder / "manifest.json"
     try:
         manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        manifest["settings"]["torch_threads"], manifest["plan"]
+        if manifest["format"] != FORMAT:
+            raise RunError(
+                "the run folder was written by another version of medground",
+                where=path,
+                expected=f"format {FORMAT}",
+                got=f"format {manifest['format']}",
+                fix="run the same run file in another folder, or afresh in this one: medground run FILE --fresh",
+            )
+        manifest["settings"]["torch_threads"], manifest["plan"], manifest["reading"]
     except FileNotFoundError:
         raise RunError("this is not a run folder", where=folder, expected="a manifest.json") from None
     except (ValueError, TypeError, LookupError) as error:
@@ -39,52 +58,104 @@ def task_paths(folder: Path) -> list[tuple[str, ...]]:
     return [tuple(entry["path"]) for entry in read_manifest(folder)["plan"]]
 
 
-def read_rows(folder: Path, path: Sequence[str]) -> pl.DataFrame:
-    """Return the rows of a finished task, in the order of its items.
+def readings(folder: Path) -> list[str]:
+    """Return the names of the readings that are complete, the run file's own first."""
+    names = sorted(path.parent.name for path in (folder / READINGS).glob("*/summary.json"))
+    own = read_manifest(folder)["reading"]
+    return sorted(names, key=lambda name: (name != own, name))
+
+
+def reading_path(folder: Path, reading: str | None = None) -> Path:
+    """Return the folder of a reading (``summary.json`` and ``tables`` lie in it); None: the run file's own.
+
+    Raises:
+        RunError: there is no such reading, or it is not finished.
+    """
+    path = folder / READINGS / (reading or read_manifest(folder)["reading"])
+    if not (path / "summary.json").is_file():
+        raise RunError(
+            "the run is not finished" if reading is None else "the run has no such reading",
+            where=folder,
+            expected="a summary.json" if reading is None else ", ".join(readings(folder)) or "a finished reading",
+            got=reading,
+            fix="run the same run file again: it goes on where it stopped",
+        )
+    return path
+
+
+def read_summary(folder: Path, reading: str | None = None) -> Summary:
+    """Return the summary of a reading, without its tables.
+
+    Raises:
+        RunError: there is none, it is damaged, or another version wrote it.
+    """
+    path = reading_path(folder, reading) / "summary.json"
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise RunError("the summary is damaged", where=path, got=error, fix="run the same run file again") from error
+    return Summary.from_json(content, path)
+
+
+def read_rows(folder: Path, path: Sequence[str], reading: str | None = None) -> pl.DataFrame:
+    """Return the rows of a finished task under a reading, in the order of its items.
 
     Raises:
         RunError: the task is unknown, not finished or damaged.
     """
-    parts = [pl.read_parquet(files.rows) for files in _finished(folder, path)]
+    own = read_manifest(folder)["reading"]
+    root = folder / READINGS / (reading or own) / "rows"
+    files = _row_files(root, folder, path) if reading in (None, own) else _all_rows(root, path)
+    parts = [pl.read_parquet(one.table) for one in files]
     return pl.concat(parts) if parts else pl.DataFrame()
 
 
-def read_arrays(
-    folder: Path, path: Sequence[str], only: Collection[str] | None = None
-) -> Iterator[tuple[str, dict[str, NDArray[Any]]]]:
-    """Yield ``(item id, name -> array)`` of a finished task in the order of its items, chunk after chunk.
+def read_transcripts(folder: Path, path: Sequence[str], only: Collection[str] | None = None) -> Iterator[Transcript]:
+    """Yield what was said about the items of a finished task, chunk after chunk, arrays included.
 
     Args:
         folder: the run folder.
         path: the task's path.
-        only: the item ids that are wanted; the arrays of others are not read.
+        only: the item ids that are wanted.
 
     Raises:
         RunError: the task is unknown, not finished or damaged.
     """
-    for files in _finished(folder, path):
-        if files.arrays.exists():
-            with files.arrays.open("rb") as data:
-                yield from unpack_arrays(data, only)
+    for files, receipt in _finished(folder / PREDICTIONS, folder, path, "chunks"):
+        for transcript in decode(*read_content(files, receipt)):
+            if only is None or transcript.item_id in only:
+                yield transcript
 
 
-def _finished(folder: Path, path: Sequence[str]) -> list[ChunkFiles]:
+def _row_files(root: Path, folder: Path, path: Sequence[str]) -> list[ChunkFiles]:
+    return [files for files, _ in _finished(root, folder, path, "rows")]
+
+
+def _all_rows(root: Path, path: Sequence[str]) -> list[ChunkFiles]:
+    """Return the chunks of another reading; it is complete where its summary stands."""
+    task = chunk_files(root, path, "x").table.parent
+    names = sorted(receipt.stem for receipt in task.glob("*.json"))
+    return [chunk_files(root, path, name) for name in names]
+
+
+def _finished(root: Path, folder: Path, path: Sequence[str], key: str) -> list[tuple[ChunkFiles, Receipt]]:
     entries = {tuple(entry["path"]): entry for entry in read_manifest(folder)["plan"]}
     if tuple(path) not in entries:
         known = ", ".join("/".join(known) for known in entries)
         raise RunError("the run has no such task", where=folder, expected=f"one of {known}", got="/".join(path))
-    chunks = [chunk_files(folder, path, name) for name in entries[tuple(path)]["chunks"]]
+    chunks = [chunk_files(root, path, name) for name in entries[tuple(path)][key]]
     try:
-        missing = [files.rows.stem for files in chunks if read_receipt(files) is None]
+        receipts = [(files, read_receipt(files)) for files in chunks]
     except DamagedChunkError as error:
         raise RunError(
-            "a chunk of the run is damaged", where=folder, got=error, fix="run the same run file again: it is mended"
+            "a chunk of the run is damaged", where=folder, got=error, fix="run the same run file again: it is repaired"
         ) from error
-    if missing:
+    finished = [(files, receipt) for files, receipt in receipts if receipt is not None]
+    if len(finished) < len(chunks):
         raise RunError(
             "the run is not finished",
             where=f"{folder}: {'/'.join(path)}",
-            got=f"{len(chunks) - len(missing)} of {len(chunks)} chunks",
+            got=f"{len(finished)} of {len(chunks)} chunks",
             fix="run the same run file again: it goes on where it stopped",
         )
-    return chunks
+    return finished

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +13,12 @@ from typing import Any
 from medground.benchmarks.base import Benchmark
 from medground.benchmarks.results import Summary
 from medground.errors import RunError
+from medground.identity import fingerprint_of
 from medground.running.chunks import Receipt
-from medground.running.jsonable import to_json
-from medground.running.local import Work, run_local
+from medground.running.jsonable import plain, to_json
+from medground.running.local import Allowance, Work, run_local
 from medground.running.manifest import Manifest
+from medground.running.names import folder_name
 from medground.running.options import Options, available_cores
 from medground.running.plan import Chunk, Plan, make_plan
 from medground.running.profile import Profile, total
@@ -32,6 +35,7 @@ class RunReport:
 
     Attributes:
         folder: where it lies.
+        reading: folder of the reading that was made.
         items: how many items its tasks have, failed ones included.
         failures: how many of them could not be read.
         chunks: how many chunks it has.
@@ -41,6 +45,7 @@ class RunReport:
     """
 
     folder: Path
+    reading: Path
     items: int
     failures: int
     chunks: int
@@ -56,6 +61,7 @@ def execute(
     config: Mapping[str, Any] | None = None,
     options: Options | None = None,
     fresh: bool = False,
+    own: bool = True,
     progress: Progress | None = None,
 ) -> RunReport:
     """Run a benchmark in a folder, or go on with the run that is there.
@@ -66,6 +72,7 @@ def execute(
         config: the resolved run file, written to ``run.yaml`` without its secrets.
         options: of the engine.
         fresh: remove an earlier run from the folder first.
+        own: whether this is the run file's own reading; another one is written beside it from the same predictions.
         progress: what is told about it.
 
     Raises:
@@ -75,17 +82,24 @@ def execute(
     """
     options, progress = options or Options(), progress or Progress()
     config = redact({"benchmark": {"name": benchmark.name}} if config is None else config)
-    with Store(folder, config, fresh=fresh, say=progress.say) as store:
+    folder = folder.resolve()
+    with Store(folder, config, reading=reading_folder(benchmark), fresh=fresh, own=own, say=progress.say) as store:
         previous = previous_manifest(folder, progress.say)
         threads = torch_threads(options, previous)
         plan = plan_run(benchmark, options, threads)
-        manifest = Manifest(benchmark.name, benchmark.manifest(), plan, options, threads, previous)
-        session = _Session(benchmark, store, plan, options, progress, manifest)
+        manifest = Manifest(benchmark, store.reading.name, plan, options, threads, previous)
+        session = _Session(benchmark, store, plan, options, progress, manifest, own)
         try:
             return session.run(threads)
         except BaseException as error:
             session.stopped(error)
             raise
+
+
+def reading_folder(benchmark: Benchmark) -> str:
+    """Return the folder of a benchmark's reading: its short name, and a hash of all that it consists of."""
+    name, made_of = benchmark.reading
+    return f"{folder_name(name)}-{fingerprint_of(plain(made_of))[:8]}"
 
 
 def plan_run(benchmark: Benchmark, options: Options, threads: int) -> Plan:
@@ -148,28 +162,39 @@ class _Session:
         options: Options,
         progress: Progress,
         manifest: Manifest,
+        own: bool,
     ) -> None:
         self._benchmark, self._store, self._plan = benchmark, store, plan
         self._options, self._progress, self._manifest = options, progress, manifest
         self._total = len(plan.chunks)
         self._reused = 0
+        self._own = own
 
     def run(self, threads: int) -> RunReport:
         """Compute what is missing, then the summary."""
         if self._manifest.changed:
             changed = "; ".join(f"{key}: {old} -> {new}" for key, (old, new) in self._manifest.changed.items())
             self._progress.say(f"the environment has changed since the first session: {changed}")
-        self._store.put("manifest.json", to_json(self._manifest.data))
+        self._put_manifest()
         work = unfinished(self._plan, self._store.finished, self._options)
         profiles = self._compute(work, threads)
-        failures = self._store.put_failures(self._plan)
+        failures = self._put_failures()
         summary = self._benchmark.summarise({p.path: self._store.rows(p) for p in self._plan.tasks})
         profile = {"total": total(profiles).as_dict(), "tasks": [p.as_dict() for p in profiles]}
-        if profiles:
+        if profiles and self._own:
             self._store.put("profile.json", to_json(profile))
         self._end("finished")
         self._store.put_summary(summary)
-        return RunReport(self._store.folder, self._plan.n_items, failures, self._total, self._reused, profile, summary)
+        return RunReport(
+            self._store.folder,
+            self._store.reading,
+            self._plan.n_items,
+            failures,
+            self._total,
+            self._reused,
+            profile,
+            summary,
+        )
 
     def _compute(self, work: Work, threads: int) -> list[Profile]:
         todo = [chunk for _, chunks in work for chunk in chunks]
@@ -181,15 +206,20 @@ class _Session:
         self._progress.start(self._plan.n_items, self._plan.n_items - sum(len(chunk.items) for chunk in todo))
         try:
             with fixed_torch_threads(threads) as opened:
-                return run_local(work, self._store, self._options, self._progress, opened)
+                return run_local(work, self._store, self._options, self._progress, opened, self._allowance())
         finally:
             self._progress.stop()
+
+    def _allowance(self) -> Allowance:
+        seconds = self._options.deadline
+        deadline = None if seconds is None else time.monotonic() + seconds
+        return Allowance(self._options.failures_allowed(self._plan.n_items), deadline)
 
     def stopped(self, error: BaseException) -> None:
         """Leave the folder in order after an error, and tell how to go on."""
         # On a full disk these cannot be written either; that has been said already, and both are only derived.
         with contextlib.suppress(RunError):
-            self._store.put_failures(self._plan)
+            self._put_failures()
             self._end(f"stopped by {type(error).__name__}")
         safe = self._store.n_finished
         self._progress.say(
@@ -199,4 +229,14 @@ class _Session:
 
     def _end(self, outcome: str) -> None:
         self._manifest.end(outcome, reused=self._reused, computed=self._store.n_written)
-        self._store.put("manifest.json", to_json(self._manifest.data))
+        self._put_manifest()
+
+    def _put_manifest(self) -> None:
+        # Another reading of the same predictions is a guest in the folder.
+        if self._own:
+            self._store.put("manifest.json", to_json(self._manifest.data))
+
+    def _put_failures(self) -> int:
+        if self._own:
+            return self._store.put_failures(self._plan)
+        return sum(len(self._store.failures(chunk)) for chunk in self._plan.chunks)

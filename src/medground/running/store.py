@@ -1,11 +1,13 @@
-"""A run folder while it is written: one owner, whole files, and only what the plan asks for counts.
+"""A run folder opened for writing: what is finished, and where new results go.
 
 ::
 
-    run.yaml  manifest.json  profile.json  failures.jsonl  summary.json  tables/*
-    rows/<task>/<chunk>.parquet  rows/<task>/<chunk>.json  maps/<task>/<chunk>.npz  scores/<protocol>/*
+    run.yaml  manifest.json  profile.json  failures.jsonl  report.html
+    predictions/<task>/<chunk>.*            what was said; <chunk>.journal while an expensive chunk is under way
+    readings/current                        name of the run file's own reading
+    readings/<reading>/rows/<task>/<chunk>.*  replies/<task>/<chunk>.*  summary.json  tables/*
 
-``summary.json`` is there exactly when the run is complete.
+``summary.json`` is there exactly when its reading is complete.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -20,28 +23,49 @@ from typing import Any
 import polars as pl
 
 from medground.benchmarks.base import Measured
+from medground.benchmarks.requests import Transcript
 from medground.benchmarks.results import Summary
 from medground.errors import RunError
+from medground.running import predictions
+from medground.running.arrays import pack_arrays
 from medground.running.chunks import (
+    PREDICTIONS,
+    READINGS,
+    ChunkFiles,
     DamagedChunkError,
     Failure,
+    Picture,
     Receipt,
     chunk_files,
+    encode_rows,
+    read_content,
     read_receipt,
     write_chunk,
 )
 from medground.running.files import remove_leftovers, write_atomic
 from medground.running.identity import refuse_another_run
+from medground.running.journal import Journal
 from medground.running.jsonable import to_json, to_yaml
 from medground.running.lock import LOCK_FILE, FolderLock
+from medground.running.pictures import changed
 from medground.running.plan import Chunk, Plan, TaskPlan
 from medground.running.tables import table_files
 
-_SUMMARY = ("summary.json", "tables")
 _OURS = (
-    *("run.yaml", "manifest.json", "profile.json", "failures.jsonl", "report.html"),
-    *(*_SUMMARY, "rows", "maps", "scores"),
+    *("run.yaml", "manifest.json", "profile.json", "failures.jsonl", "report.html", "report.json"),
+    *(PREDICTIONS, READINGS, "costs"),
 )
+_OLD = ("rows", "maps", "scores", "summary.json", "tables")
+"""What format 1 kept at the top of the folder."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What is kept of a chunk's predictions: transcripts by item id, failures, and the seal of the receipt."""
+
+    transcripts: Mapping[str, Transcript]
+    failures: Mapping[str, Failure]
+    seal: str
 
 
 class Store:
@@ -50,7 +74,9 @@ class Store:
     Args:
         folder: made where it does not exist.
         config: the resolved configuration, JSON-like and without secrets.
+        reading: name of the reading's folder.
         fresh: remove an earlier run from the folder first, whatever it was.
+        own: whether the reading is the run file's own; another one leaves ``run.yaml`` as it is.
         say: takes messages for the user.
 
     Raises:
@@ -62,11 +88,14 @@ class Store:
         folder: Path,
         config: Mapping[str, Any],
         *,
+        reading: str,
         fresh: bool = False,
+        own: bool = True,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.folder = folder
-        self._config, self._fresh, self._say = config, fresh, say
+        self.reading = folder / READINGS / reading
+        self._config, self._fresh, self._own, self._say = config, fresh, own, say
         self._lock = FolderLock(folder)
         self._receipts: dict[Path, Receipt] = {}
         self._written: set[Path] = set()
@@ -94,14 +123,27 @@ class Store:
 
     def _take_over(self) -> None:
         if self._fresh:
-            for name in _OURS:
+            for name in (*_OURS, *_OLD):
                 _remove(self.folder / name)
         remove_leftovers(self.folder)
+        if not self._own:
+            return
         if (self.folder / "run.yaml").exists():
+            self._refuse_old_format()
             refuse_another_run(self.folder / "run.yaml", self._config, self._say)
         else:
             self._refuse_foreign_files()
         self.put("run.yaml", to_yaml(self._config))
+
+    def _refuse_old_format(self) -> None:
+        if (self.folder / "rows").is_dir() and not (self.folder / READINGS).exists():
+            raise RunError(
+                "the folder holds a run of an older format, which kept rows and no predictions",
+                where=self.folder,
+                expected="predictions/ and readings/",
+                got="rows/",
+                fix="run it in another folder, or start afresh in this one: medground run FILE --fresh",
+            )
 
     def _refuse_foreign_files(self) -> None:
         foreign = sorted(p.name for p in self.folder.iterdir() if p.name not in (LOCK_FILE, *_OURS))
@@ -125,9 +167,34 @@ class Store:
         except OSError as error:
             raise self._cannot_write(self.folder / name, error) from error
 
+    # What is finished.
+
     def finished(self, chunk: Chunk) -> Receipt | None:
-        """Return the receipt of a finished chunk, or None; a damaged chunk is announced and not finished."""
-        files = chunk_files(self.folder, chunk.path, chunk.name)
+        """Return the receipt of a chunk's rows where they and what they were made from stand as written, or None."""
+        said = self._receipt(self._said_files(chunk), chunk)
+        rows = self._receipt(self._row_files(chunk), chunk)
+        if said is None or rows is None or rows.made_from != said.seal:
+            return None
+        if not self._pictures_stand(said, chunk):
+            return None
+        return rows
+
+    def kept(self, chunk: Chunk) -> Kept | None:
+        """Return the predictions of a chunk that stand as written, or None."""
+        files = self._said_files(chunk)
+        receipt = self._receipt(files, chunk)
+        if receipt is None or not self._pictures_stand(receipt, chunk):
+            return None
+        transcripts = predictions.decode(*read_content(files, receipt))
+        return Kept({t.item_id: t for t in transcripts}, {f.item: f for f in receipt.failures}, receipt.seal)
+
+    def _pictures_stand(self, receipt: Receipt, chunk: Chunk) -> bool:
+        item = changed(receipt, chunk.items)
+        if item is not None:
+            self._say(f"a file of item {item!r} of {'/'.join(chunk.path)} has changed: its chunk is computed again")
+        return item is None
+
+    def _receipt(self, files: ChunkFiles, chunk: Chunk) -> Receipt | None:
         try:
             receipt = read_receipt(files)
         except DamagedChunkError as error:
@@ -138,84 +205,136 @@ class Store:
             self._receipts[files.receipt] = receipt
         return receipt
 
-    def write(
+    def _said_files(self, chunk: Chunk) -> ChunkFiles:
+        return chunk_files(self.folder / PREDICTIONS, chunk.path, chunk.name)
+
+    def _row_files(self, chunk: Chunk) -> ChunkFiles:
+        return chunk_files(self.reading / "rows", chunk.path, chunk.rows_name)
+
+    # New results.
+
+    def journal(self, chunk: Chunk) -> Journal:
+        """Return the journal of a chunk under way."""
+        return Journal(self._said_files(chunk).table.with_suffix(".journal"), f"{chunk.name}")
+
+    def write_predictions(
+        self,
+        chunk: Chunk,
+        transcripts: Sequence[Transcript],
+        failures: Sequence[Failure],
+        pictures: Sequence[Picture],
+    ) -> str:
+        """Store what was said about a chunk; return the seal of its receipt. Called from several threads.
+
+        Raises:
+            RunError: the disk is full or the folder cannot be written; the chunk then does not count.
+        """
+        files = self._said_files(chunk)
+        table, arrays = predictions.encode(transcripts)
+        try:
+            receipt = write_chunk(files, table, arrays, len(chunk.items), failures, pictures)
+            files.table.with_suffix(".journal").unlink(missing_ok=True)
+        except OSError as error:
+            raise self._cannot_write(files.table, error) from error
+        self._receipts[files.receipt] = receipt
+        return receipt.seal
+
+    def write_rows(
         self,
         chunk: Chunk,
         schema: pl.Schema,
         measured: Sequence[tuple[str, Measured]],
         failures: Sequence[Failure],
+        made_from: str,
+        replies: Sequence[Transcript] = (),
     ) -> None:
-        """Store a finished chunk. Called from several threads, each with a chunk of its own.
+        """Store the rows of a chunk, and what a judge said for them. Called from several threads.
 
         Raises:
             RunError: the disk is full or the folder cannot be written; the chunk then does not count.
         """
-        files = chunk_files(self.folder, chunk.path, chunk.name)
+        files = self._row_files(chunk)
+        rows = encode_rows([row for _, part in measured for row in part.rows], schema)
+        arrays = pack_arrays((item_id, part.arrays) for item_id, part in measured)
         try:
-            self._receipts[files.receipt] = write_chunk(files, schema, measured, failures)
+            if replies:
+                judged = chunk_files(self.reading / "replies", chunk.path, chunk.rows_name)
+                write_chunk(judged, *predictions.encode(replies), items=len(replies), made_from=made_from)
+            receipt = write_chunk(files, rows, arrays, len(measured), failures, made_from=made_from)
         except OSError as error:
-            raise self._cannot_write(files.rows, error) from error
+            raise self._cannot_write(files.table, error) from error
+        self._receipts[files.receipt] = receipt
         self._written.add(files.receipt)
 
     @property
     def n_finished(self) -> int:
-        """How many chunks are known to be finished."""
-        return len(self._receipts)
+        """How many chunks are known to have their rows."""
+        return sum(self.reading in path.parents for path in self._receipts)
 
     @property
     def n_written(self) -> int:
-        """How many chunks were written since the folder was opened."""
+        """How many chunks of rows were written since the folder was opened."""
         return len(self._written)
 
     def rows(self, planned: TaskPlan) -> pl.DataFrame:
         """Return the rows of a task whose chunks are all finished, in the order of its items."""
-        files = [chunk_files(self.folder, chunk.path, chunk.name) for chunk in planned.chunks]
-        return pl.concat([planned.task.schema.to_frame(), *(pl.read_parquet(f.rows) for f in files)])
+        files = [self._row_files(chunk) for chunk in planned.chunks]
+        return pl.concat([planned.task.schema.to_frame(), *(pl.read_parquet(f.table) for f in files)])
+
+    def failures(self, chunk: Chunk) -> tuple[Failure, ...]:
+        """Return the failures of a chunk whose rows ``finished`` has seen or ``write_rows`` has stored."""
+        receipt = self._receipts.get(self._row_files(chunk).receipt)
+        return () if receipt is None else receipt.failures
 
     def put_failures(self, plan: Plan) -> int:
-        """Write ``failures.jsonl`` from the finished chunks, in the order of the items; return how many there are.
-
-        A chunk counts once ``finished`` has seen it or ``write`` has stored it.
-        """
-        receipts = (
-            (chunk, self._receipts.get(chunk_files(self.folder, chunk.path, chunk.name).receipt))
-            for chunk in plan.chunks
-        )
+        """Write ``failures.jsonl`` from the finished chunks, in the order of the items; return how many there are."""
         lines = [
             json.dumps({"task": list(chunk.path), **vars(failure)}, ensure_ascii=False)
-            for chunk, receipt in receipts
-            if receipt is not None
-            for failure in receipt.failures
+            for chunk in plan.chunks
+            for failure in self.failures(chunk)
         ]
         self.put("failures.jsonl", "".join(f"{line}\n" for line in lines).encode())
         return len(lines)
 
     def remove_summary(self) -> None:
-        """Take away what was made of the rows: the run is not complete."""
-        for name in (*_SUMMARY, "scores"):
-            _remove(self.folder / name)
+        """Take away what was made of the rows: the reading is not complete."""
+        for name in ("summary.json", "tables"):
+            _remove(self.reading / name)
+        if self._own:
+            self._remove_report()
 
     def put_summary(self, summary: Summary) -> None:
-        """Write the tables, then ``summary.json``.
+        """Write the tables, then ``summary.json``; a report that was made of another summary is taken away.
 
         Raises:
             RunError: a number is not finite, or the folder cannot be written.
         """
         data = to_json(summary.to_json(), "summary")
         files = table_files(summary.tables)
-        for name in _SUMMARY:
-            _remove(self.folder / name)
+        target = self.reading / "summary.json"
+        if self._own and target.exists() and target.read_bytes() != data:
+            self._remove_report()
+        for name in ("summary.json", "tables"):
+            _remove(self.reading / name)
+        where = self.reading.relative_to(self.folder)
         for name, content in files.items():
-            self.put(f"tables/{name}", content)
-        self.put("summary.json", data)
+            self.put(f"{where}/tables/{name}", content)
+        self.put(f"{where}/summary.json", data)
+        if self._own:
+            self.put(f"{READINGS}/current", f"{self.reading.name}\n".encode())
+
+    def _remove_report(self) -> None:
+        if (self.folder / "report.html").exists():
+            self._say("report.html was made of other numbers and is removed: medground report makes it anew")
+            _remove(self.folder / "report.html")
 
     def _cannot_write(self, path: Path, error: OSError) -> RunError:
         return RunError(
             "the run folder cannot be written",
             where=path,
             got=f"{error.strerror or error}",
-            fix="make room on the disk (or mend what is named above) and run the same command again: "
-            f"finished chunks are safe and are not computed again, {len(self._receipts)} so far",
+            fix="make room on the disk (or correct what is named above) and run the same command again: "
+            f"finished chunks are safe and are not computed again, {self.n_finished} so far",
         )
 
 

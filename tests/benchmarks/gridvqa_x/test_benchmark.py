@@ -1,4 +1,5 @@
 import json
+import pickle
 
 import numpy as np
 import polars as pl
@@ -6,8 +7,8 @@ import pytest
 
 from medground.benchmarks.base import Entry, Item, Setting, evaluate
 from medground.benchmarks.gridvqa_x import GridVQAX
-from medground.benchmarks.gridvqa_x.pools import Method, PoolTask, spelt
 from medground.benchmarks.gridvqa_x.rows import SCHEMA, local_row
+from medground.benchmarks.gridvqa_x.tasks import PoolTask, spelt
 from medground.errors import ConfigError, ModelError
 from medground.explainers.base import Attribution
 from medground.explainers.emap import Emap
@@ -44,25 +45,27 @@ class Reader:
 
 
 def entries(*classes):
-    return [Entry(cls.name, cls.name, cls.info, cls) for cls in classes]
+    return [Entry(cls.name, cls.name, cls) for cls in classes]
+
+
+def players(task):
+    return {role: entry.build() for role, entry in task.roles.items()}
+
+
+def rows_of(task):
+    return [row for m in evaluate(task, players(task)) for row in m.rows]
 
 
 @pytest.fixture(scope="module")
 def bench():
     found = GridVQAX(per_bucket=3, replicates=60, pictures=1)
-    found.__dict__["methods"] = [Method("emap", Emap()), Method("intershap", InterShap()), Method("reader", Reader())]
-    found.bind(Setting(entries(RuleExecutor, WordCounter)))
+    found.bind(Setting(entries(RuleExecutor, WordCounter), explainers=entries(Emap, InterShap, Reader)))
     return found
 
 
 @pytest.fixture(scope="module")
 def rows(bench):
-    return {
-        task.path: pl.DataFrame(
-            [row for m in evaluate(task.open(), task.items(), 1) for row in m.rows], schema=task.schema
-        )
-        for task in bench.tasks()
-    }
+    return {task.path: pl.DataFrame(rows_of(task), schema=task.schema) for task in bench.tasks()}
 
 
 @pytest.fixture(scope="module")
@@ -194,12 +197,12 @@ def test_calls_are_planned_noted_and_bounded():
 
 def test_explainers_of_the_run_replace_the_six():
     setting = Setting(entries(RuleExecutor))
-    object.__setattr__(setting, "explainers", [Entry("mine", "mine", None, Reader)])
+    object.__setattr__(setting, "explainers", [Entry("mine", "mine", Reader)])
     found = GridVQAX(per_bucket=2)
     found.bind(setting)
-    assert [m.label for m in found.methods] == ["mine"]
+    assert [e.label for e in found.explainers] == ["mine"]
     assert list(found.regimes.values()) == ["pure"]
-    assert found.manifest()["explainers"]["mine"]["fill"] == "'white'"
+    assert found.manifest()["explainers"]["mine"]["fill"] == "white"
 
 
 def test_wrong_settings_are_named():
@@ -217,32 +220,31 @@ def test_wrong_settings_are_named():
 
     found = GridVQAX()
     found.bind(Setting(entries(Mute)))
-    with pytest.raises(ModelError, match="does not answer questions"):
-        found.tasks()[0].open()
+    with pytest.raises(ModelError, match="answer from a fixed list"):
+        found.tasks()[0].open({"model": Mute()})
 
 
 def test_a_run_reads_folders_in_the_published_layout(tmp_path):
     plan = Plan(per_bucket=3, seed=5)
     build(tmp_path / "pure", plan)
     found = GridVQAX(per_bucket=3, pure=tmp_path / "pure", replicates=0)
-    found.__dict__["methods"] = []
+    found.__dict__["explainers"] = ()
     found.bind(Setting(entries(RuleExecutor)))
     tasks = found.tasks()
     assert len(tasks) == 19
-    rows = evaluate(tasks[7].open(), tasks[7].items(), 1)[0].rows
+    rows = rows_of(tasks[7])
     assert len(rows) == 3
     assert all(row["right"] for row in rows)
 
 
 def test_a_method_that_cannot_work_leaves_a_reason(bench):
     source = Drawn("pure", (0.7,), 2, 5, "strict", 0)
-    task = PoolTask(
-        ("m", "pure"), RuleExecutor, source, source.buckets[4], [Method("multiviz", MultiViz())], cell=16, pictures=0
-    )
-    rows = evaluate(task.open(), task.items(), 1)[0].rows
+    (model,) = entries(RuleExecutor)
+    task = PoolTask(model, "pure", source, source.buckets[4], tuple(entries(MultiViz)), cell=16, pictures=0)
+    rows = rows_of(task)
     assert [row["reason"] for row in rows if row["method"] == "multiviz"] == ["the model gives no gradients"] * 2
     assert all(row["image_mass"] is None for row in rows)
-    lost = task.open().failed(Item("x", source.buckets[4]), "no such file").rows[0]
+    lost = task.measurer().failed(Item("x", source.buckets[4]), "no such file").rows[0]
     assert (lost["reason"], lost["right"]) == ("no such file", None)
     assert set(lost) == set(SCHEMA.names())
 
@@ -268,3 +270,35 @@ def test_large_counts_are_spelt_as_the_model_spells_them():
     big = type(scene)("x", 8, scene.things, scene.question, 23, "pure", 0.7)
     assert spelt(big, RuleExecutor.answers) == "17+"
     assert spelt(big, ["1", "2"]) == "23"
+
+
+class Broken(Reader):
+    name = "broken"
+
+    def explain(self, pool, index):
+        if index == 0:
+            raise RuntimeError("/home/somebody/secret: no")
+        example = pool.examples[index]
+        text = np.full(len(example.words), np.nan if index == 1 else 1.0)
+        return Attribution(np.ones((pool.grid, pool.grid)) * (1 + 1j), text, pool.predicted(index))
+
+
+def test_an_explainer_that_fails_costs_its_own_rows_and_gives_a_reason_without_a_path():
+    source = Drawn("pure", (0.7,), 3, 5, "strict", 0)
+    (model,) = entries(RuleExecutor)
+    task = PoolTask(model, "pure", source, source.buckets[4], tuple(entries(Broken, Reader)), cell=16, pictures=0)
+    rows = rows_of(task)
+    reasons = [row["reason"] for row in rows if row["method"] == "broken"]
+    assert reasons[0] == "the explainer raised RuntimeError"
+    assert reasons[1] == "the text map holds NaN or infinite values"
+    assert reasons[2] == "the image map holds complex128 values"
+    assert all(row["image_mass"] is None for row in rows if row["method"] == "broken")
+    assert all(row["image_mass"] is not None for row in rows if row["method"] == "reader")
+
+
+def test_a_task_survives_pickling_and_says_the_same(bench):
+    task = bench.tasks()[3]
+    again = pickle.loads(pickle.dumps(task))
+    assert again.fingerprint() == task.fingerprint()
+    assert [item.item_id for item in again.items()] == [item.item_id for item in task.items()]
+    assert rows_of(again) == rows_of(task)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from medground.benchmarks.base import Entry, Setting
-from medground.benchmarks.gridvqa_x.pools import Method, PoolTask
+from medground.benchmarks.base import Entry, Role, Setting
+from medground.benchmarks.gridvqa_x.tasks import PoolTask
 from medground.benchmarks.results import ModelFacts, Summary
-from medground.errors import ConfigError, ModelError
-from medground.models.base import QuestionAnswerer
+from medground.errors import ConfigError
+from medground.identity import written_out
 from medground.worlds.gridvqa.generate import Confusers
 from medground.worlds.gridvqa.sources import Drawn, Read, Source
 
@@ -47,7 +47,12 @@ class GridVQAX:
     """
 
     name: ClassVar[str] = "gridvqa_x"
-    takes: ClassVar[tuple[str, ...]] = ("explainers",)
+    roles: ClassVar[Mapping[str, Role]] = {
+        "models": Role("model", ("logits",), least=1, most=2),
+        "explainers": Role("explainer"),
+    }
+    readings: ClassVar[Mapping[str, str]] = {}
+    doors: ClassVar[Mapping[str, str]] = {}
 
     def __init__(
         self,
@@ -101,17 +106,21 @@ class GridVQAX:
                 fix=f"budget: {self.planned_calls}, or smaller explainers (multishap: budget, dime: perturbations)",
             )
 
+    @property
+    def reading(self) -> tuple[str, Any]:
+        """There is one: against the causes of the scenes."""
+        return "causes", {"pictures": self.pictures}
+
     @cached_property
-    def methods(self) -> list[Method]:
-        """The explainers of the run."""
-        entries = self._setting.explainers
-        return [Method(entry.label, entry.build()) for entry in entries] if entries else default_methods()
+    def explainers(self) -> tuple[Entry, ...]:
+        """The explainers of the run; by default all that ship."""
+        return tuple(self._setting.explainers) or default_explainers()
 
     @property
     def planned_calls(self) -> int:
         """Model calls a scene at most: its row of the pool's matrix, and what every explainer plans."""
         cells = self.grid**2
-        return self.per_bucket + sum(int(m.explainer.calls(LONGEST, cells, self.per_bucket)) for m in self.methods)
+        return self.per_bucket + sum(int(e.shared().calls(LONGEST, cells, self.per_bucket)) for e in self.explainers)
 
     @property
     def regimes(self) -> dict[tuple[str, str], str]:
@@ -127,19 +136,10 @@ class GridVQAX:
         return found
 
     def tasks(self) -> Sequence[PoolTask]:
-        """Every regime on every bucket; a model is loaded once and kept."""
+        """Every regime on every bucket."""
         entries = {entry.label: entry for entry in self._setting.models}
-        builders = {label: _once(entry) for label, entry in entries.items()}
         return [
-            PoolTask(
-                (label, data),
-                builders[label],
-                source,
-                bucket,
-                self.methods,
-                cell=self.cell,
-                pictures=self.pictures,
-            )
+            PoolTask(entries[label], data, source, bucket, self.explainers, self.cell, self.pictures)
             for label, data in self.regimes
             for source in [self._source(data)]
             for bucket in source.buckets
@@ -177,16 +177,16 @@ class GridVQAX:
             "data": {d: self._source(d).fingerprint() for d in dict.fromkeys(d for _, d in self.regimes)},
             "regimes": {f"{model} on {data}": regime for (model, data), regime in self.regimes.items()},
             "explainers": {
-                m.label: {"class": type(m.explainer).__name__, **{k: repr(v) for k, v in vars(m.explainer).items()}}
-                for m in self.methods
+                e.label: {"class": e.cls.__name__, "identity": e.identity(), **written_out(e.cls, e.parameters)}
+                for e in self.explainers
             },
             "planned_calls_a_scene": self.planned_calls,
             "notes": self.notes(),
         }
 
 
-def default_methods() -> list[Method]:
-    """Return the six explainers with their default parameters."""
+def default_explainers() -> tuple[Entry, ...]:
+    """Return the six explainers of the paper with their default parameters."""
     from medground.explainers.dime import Dime
     from medground.explainers.emap import Emap
     from medground.explainers.intershap import InterShap
@@ -195,22 +195,4 @@ def default_methods() -> list[Method]:
     from medground.explainers.pid import Pid
 
     classes: tuple[Any, ...] = (Emap, InterShap, Pid, MultiViz, Dime, MultiShap)
-    return [Method(cls.name, cls()) for cls in classes]
-
-
-def _once(entry: Entry) -> Callable[[], QuestionAnswerer]:
-    """Return a builder that builds once and keeps: the networks of this benchmark are small."""
-    held: list[QuestionAnswerer] = []
-
-    def build() -> QuestionAnswerer:
-        if not held:
-            model = entry.build()
-            if not isinstance(model, QuestionAnswerer):
-                raise ModelError(
-                    f"{entry.name} does not answer questions from a list",
-                    expected="a class with name, info, answers, logits(images, questions) and fingerprint()",
-                )
-            held.append(model)
-        return held[0]
-
-    return build
+    return tuple(Entry(cls.name, cls.name, cls) for cls in classes)

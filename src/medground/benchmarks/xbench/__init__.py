@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -10,18 +10,16 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from medground.benchmarks.base import Entry, Setting
+from medground.benchmarks.base import Role, Setting
 from medground.benchmarks.comparing import Sample
 from medground.benchmarks.results import Summary
-from medground.benchmarks.xbench.protocol import Protocol, resolve_protocol
+from medground.benchmarks.xbench.protocol import resolve_protocol
 from medground.benchmarks.xbench.rows import KeepMaps
-from medground.benchmarks.xbench.tasks import GroundingTask, Reader
+from medground.benchmarks.xbench.tasks import Cache, GroundingTask
 from medground.datasets.base import Dataset
 from medground.datasets.overlap import shared_sources
-from medground.errors import ConfigError, DatasetError, ModelError, did_you_mean
-from medground.imaging.reading import read_radiograph
+from medground.errors import ConfigError, DatasetError, did_you_mean
 from medground.metrics import decide
-from medground.models.base import Grounder
 from medground.models.common.text import key_of
 
 
@@ -41,7 +39,15 @@ class XBench:
     """
 
     name: ClassVar[str] = "xbench"
-    takes: ClassVar[tuple[str, ...]] = ("datasets",)
+    roles: ClassVar[Mapping[str, Role]] = {
+        "models": Role("model", ("ground",), least=1),
+        "datasets": Role("dataset", least=1),
+    }
+    readings: ClassVar[Mapping[str, str]] = {"protocol": "protocol"}
+    doors: ClassVar[Mapping[str, str]] = {
+        "protocol": "medground.benchmarks.xbench.protocol:resolve_protocol",
+        "score_files": "medground.benchmarks.xbench.elsewhere:score_files",
+    }
 
     def __init__(
         self,
@@ -84,54 +90,45 @@ class XBench:
             raise ConfigError("xbench needs at least one dataset", where="benchmark.datasets", fix=_DATASETS_EXAMPLE)
         self._setting = setting
 
+    @property
+    def reading(self) -> tuple[str, Any]:
+        """The protocol."""
+        return self.protocol.name, self.protocol.model_dump(mode="json")
+
     def tasks(self) -> Sequence[GroundingTask]:
-        """Every model on every dataset; one model is in memory at a time."""
-        model = _OneAtATime()
+        """Every model on every dataset."""
+        cache = None if self.cache is None else Cache(self.cache, self.cache_bytes)
         return [
             GroundingTask(
-                (m.label, label),
-                model.builder(m),
+                model,
                 dataset,
                 self.protocol,
                 seed=self._setting.seed,
                 batch_size=self._setting.batch_size,
                 keep_maps=self.keep_maps,
-                read=self._read,
+                cache=cache,
             )
-            for m in self._setting.models
-            for label, dataset in self._datasets.items()
+            for model in self._setting.models
+            for dataset in self._setting.datasets
+            if self._datasets
         ]
 
     @cached_property
-    def _read(self) -> Reader:
-        if self.cache is None:
-            return read_radiograph
-        from medground.imaging.cache import DecodeCache
-
-        return DecodeCache(self.cache, self.cache_bytes).read
-
-    @cached_property
     def _datasets(self) -> dict[str, Dataset]:
-        datasets = {entry.label: entry.build() for entry in self._setting.datasets}
+        datasets = {entry.label: entry.shared() for entry in self._setting.datasets}
         for label, dataset in datasets.items():
             if not dataset.findings:
                 raise DatasetError("a dataset names no finding", where=label, expected="one to evaluate, or more")
         return datasets
 
-    def summarise(self, rows: Mapping[tuple[str, ...], pl.DataFrame], protocol: Protocol | None = None) -> Summary:
-        """Summarise rows; see :func:`medground.benchmarks.xbench.summarise.summarise`.
-
-        Args:
-            rows: (model, dataset) -> rows.
-            protocol: the one under which they were counted, where it is not the run's.
-        """
+    def summarise(self, rows: Mapping[tuple[str, ...], pl.DataFrame]) -> Summary:
+        """Summarise rows, by (model, dataset); see :func:`medground.benchmarks.xbench.summarise.summarise`."""
         from medground.benchmarks.xbench.summarise import Options, summarise
 
         cards = {m.label: m.card for m in self._setting.models}
         findings = {label: tuple(dataset.findings) for label, dataset in self._datasets.items()}
-        counted = protocol or self.protocol
         options = Options(
-            counted, self._setting.seed, self.replicates, self.level, self.size_edges, decide.rules(self.rules)
+            self.protocol, self._setting.seed, self.replicates, self.level, self.size_edges, decide.rules(self.rules)
         )
         return replace(summarise(rows, cards, findings, options), notes=self.notes())
 
@@ -195,27 +192,3 @@ def _reading(dataset: Dataset) -> dict[str, Any]:
 
 
 _DATASETS_EXAMPLE = "benchmark: {name: xbench, datasets: [{name: nih_chestxray14, root: /data/nih}]}"
-
-
-class _OneAtATime:
-    """Builds models on demand and lets the previous one go, since two may not fit into memory."""
-
-    def __init__(self) -> None:
-        self._label: str | None = None
-        self._model: Grounder | None = None
-
-    def builder(self, entry: Entry) -> Callable[[], Grounder]:
-        def build() -> Grounder:
-            if self._label != entry.label or self._model is None:
-                self._label, self._model = entry.label, None
-                model = entry.build()
-                if not isinstance(model, Grounder):
-                    raise ModelError(
-                        f"{entry.name} cannot say where a finding is",
-                        expected="a class with name, info, predict(images, findings) and fingerprint()",
-                        got=type(model).__name__,
-                    )
-                self._model = model
-            return self._model
-
-        return build

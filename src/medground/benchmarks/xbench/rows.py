@@ -14,7 +14,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from medground.benchmarks.base import Measured
-from medground.benchmarks.xbench.ceiling import ceiling
 from medground.benchmarks.xbench.measure import Counts, Target, count, make_target, on_grid
 from medground.benchmarks.xbench.protocol import Protocol
 from medground.datasets.base import Case
@@ -47,11 +46,6 @@ SCHEMA = pl.Schema(
         "prior_ties": pl.Int64(),
         "prior_ties_inside": pl.Int64(),
         "prior_first_inside": pl.Boolean(),
-        "ceiling_ties": pl.Int64(),
-        "ceiling_ties_inside": pl.Int64(),
-        "ceiling_first_inside": pl.Boolean(),
-        "ceiling_selected": pl.Int64(),
-        "ceiling_inside": pl.Int64(),
         "selected": pl.List(pl.Int64()),
         "inside": pl.List(pl.Int64()),
         "geometry": pl.String(),
@@ -120,8 +114,6 @@ class Measurer:
         findings: classes, in the order in which the model was asked.
         protocol: every choice.
         prior: the class prior's peaks, for the columns beside the model's.
-        seen: patients that the model was trained on.
-        keep_maps: which maps stay beside the rows.
     """
 
     def __init__(
@@ -129,34 +121,34 @@ class Measurer:
         findings: Sequence[str],
         protocol: Protocol,
         prior: PriorHits,
-        seen: frozenset[str] = frozenset(),
-        keep_maps: KeepMaps = "regions",
     ) -> None:
         self.findings = tuple(findings)
         self.protocol = protocol
         self.prior = prior
-        self.seen = seen
-        self.keep_maps = keep_maps
 
-    def measure(self, case: Case, regions: Mapping[str, Region], inferred: Inferred) -> Measured:
-        """Count every finding of one case; ``regions`` are its regions, made."""
-        rows, arrays = [], {}
+    def measure(self, case: Case, regions: Mapping[str, Region], inferred: Inferred, *, seen: bool = False) -> Measured:
+        """Count every finding of one case.
+
+        Args:
+            case: with its labels.
+            regions: its regions, made.
+            inferred: what the model said.
+            seen: whether the model was trained on this patient.
+        """
+        rows = []
         for j, finding in enumerate(self.findings):
-            row = self._identity(case, finding)
+            row = self._identity(case, finding, seen=seen)
             row |= {"score": _number(inferred.scores[j]), "probability": _number(inferred.probabilities[j])}
             row |= self._grounding(case.case_id, finding, j, regions.get(finding), inferred)
             rows.append(row)
-            if self._keeps(case, finding, j, inferred):
-                assert inferred.maps is not None
-                arrays[f"{case.case_id}/{finding}"] = np.asarray(inferred.maps[j], dtype=np.float32)
-        return Measured(rows, arrays)
+        return Measured(rows)
 
     def failed(self, case: Case, reason: str) -> Measured:
         """Return rows that say why nothing was measured."""
         why = {"state": "failed", "reason": reason}
         return Measured([self._identity(case, finding) | why for finding in self.findings])
 
-    def _identity(self, case: Case, finding: str) -> dict[str, Any]:
+    def _identity(self, case: Case, finding: str, *, seen: bool = False) -> dict[str, Any]:
         label = True if finding in case.regions else case.labels.get(finding)
         return dict.fromkeys(SCHEMA.names()) | {
             "case_id": case.case_id,
@@ -164,7 +156,7 @@ class Measurer:
             "view": case.view,
             "finding": finding,
             "label": label,
-            "seen": case.patient_id in self.seen,
+            "seen": seen,
             "localised": finding in case.regions,
             "selected": [],
             "inside": [],
@@ -187,13 +179,7 @@ class Measurer:
             counts = Counts("absent", inferred.absent.get(j, "the model gives no maps"))
         else:
             counts = count(inferred.maps[j], inferred.geometry, target, self.protocol)
-        beside = self.prior.hits(case_id, finding, target) | ceiling(region, target, self.protocol)
-        return place | beside | _columns(counts)
-
-    def _keeps(self, case: Case, finding: str, j: int, inferred: Inferred) -> bool:
-        if inferred.maps is None or j in inferred.absent or j in inferred.origin or self.keep_maps == "none":
-            return False
-        return self.keep_maps == "all" or finding in case.regions
+        return place | self.prior.hits(case_id, finding, target) | _columns(counts)
 
 
 def _columns(counts: Counts) -> dict[str, Any]:

@@ -2,138 +2,162 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from medground.benchmarks.base import Item, Measured
+from medground.benchmarks.base import Entry, Item, Measured, TaskDefaults
+from medground.benchmarks.requests import Answer, Ask, Conversation, Transcript
+from medground.benchmarks.xbench.answers import image_answer, inferred
 from medground.benchmarks.xbench.protocol import Protocol
-from medground.benchmarks.xbench.rows import SCHEMA, Inferred, KeepMaps, Measurer, PriorHits
+from medground.benchmarks.xbench.rows import SCHEMA, KeepMaps, Measurer, PriorHits
 from medground.datasets.base import Case, Dataset
 from medground.errors import ModelError
 from medground.identity import fingerprint_of
+from medground.imaging.cache import DecodeCache
 from medground.imaging.geometry import Size
 from medground.imaging.reading import Radiograph, read_radiograph
-from medground.imaging.regions import Region
-from medground.models.base import Fitted, Grounder, Prediction
-
-Reader = Callable[..., Radiograph]
-"""``read_radiograph``, or what gives the same faster."""
+from medground.models.base import Fitted, Grounder, Prediction, Prepared, Preparing, require
 
 
 @dataclass(frozen=True)
-class Loaded:
-    """A decoded case: its picture and its regions, made once."""
+class Cache:
+    """A folder for decoded pictures, and how many bytes it may take."""
 
-    image: Radiograph
-    regions: Mapping[str, Region]
+    folder: Path
+    max_bytes: int
 
 
 class GroundingStages:
-    """An opened task: decode, predict, count."""
+    """An opened task: decode and prepare, predict."""
 
-    def __init__(self, model: Grounder, measurer: Measurer, read: Reader = read_radiograph) -> None:
-        self._model = model
-        self._measurer = measurer
-        self._read = read
+    def __init__(self, model: Grounder, task: GroundingTask) -> None:
+        self._model, self._task = model, task
+        self._findings = tuple(task.data.findings)
+        self._seen = seen_patients(model, task.data.name)
+        self._read = DecodeCache(task.cache.folder, task.cache.max_bytes).read if task.cache else read_radiograph
 
-    def load(self, item: Item) -> Loaded:
-        """Decode the image of one case and make its regions."""
+    def load(self, item: Item) -> Radiograph | Prepared:
+        """Decode the image of one case and do what the model does to it before its network."""
         case: Case = item.payload
         image = self._read(case.image, case_id=case.case_id, patient_id=case.patient_id)
-        return Loaded(image, {f: case.regions[f] for f in self._measurer.findings if f in case.regions})
+        return self._model.prepare(image) if isinstance(self._model, Preparing) else image
 
-    def infer(self, batch: Sequence[Loaded]) -> list[Inferred]:
+    def converse(self, item: Item, loaded: Radiograph | Prepared) -> Conversation[Mapping[str, Any]]:
+        """Ask once: every finding, in the dataset's order."""
+        case: Case = item.payload
+        kept = self._task.keep_maps
+        wanted = {j: f for j, f in enumerate(self._findings) if kept == "all" or f in case.regions}
+        yield [Ask("model", "ground", {"image": loaded, "wanted": wanted, "keep": kept != "none"})]
+        return {"seen": case.patient_id in self._seen}
+
+    def answer(self, role: str, capability: str, arguments: Sequence[Mapping[str, Any]]) -> Sequence[Answer]:
         """Predict one batch and cut it into images."""
-        images = [loaded.image for loaded in batch]
-        prediction = self._model.predict(images, self._measurer.findings)
-        check_prediction(prediction, [x.size for x in images], len(self._measurer.findings), self._model.name)
-        return [_image(prediction, i) for i in range(len(batch))]
+        assert (role, capability) == ("model", "ground")
+        images = [asked["image"] for asked in arguments]
+        prediction = self._model.predict(images, self._findings)
+        check_prediction(prediction, [x.size for x in images], len(self._findings), self._model.name)
+        return [image_answer(prediction, i, a["wanted"], keep=a["keep"]) for i, a in enumerate(arguments)]
 
-    def measure(self, item: Item, loaded: Loaded, inferred: Inferred) -> Measured:
+
+class GroundingMeasurer:
+    """Makes rows of what was said, under the task's protocol."""
+
+    def __init__(self, task: GroundingTask) -> None:
+        data = task.data
+        prior = PriorHits(data.cases(), data.findings, task.protocol, task.seed)
+        self._measurer = Measurer(data.findings, task.protocol, prior)
+        self._maps: Path | None = task.model.parameters.get("maps")
+
+    def measure(self, item: Item, transcript: Transcript) -> Measured:
         """Count every finding of one case."""
-        return self._measurer.measure(item.payload, loaded.regions, inferred)
+        case: Case = item.payload
+        regions = {f: case.regions[f] for f in self._measurer.findings if f in case.regions}
+        (answer,) = transcript.answers("model", "ground")
+        told = inferred(answer, self._measurer.findings, regions, self._maps)
+        return self._measurer.measure(case, regions, told, seen=bool(transcript.notes["seen"]))
 
     def failed(self, item: Item, reason: str) -> Measured:
         """Return rows that say why nothing was measured."""
         return self._measurer.failed(item.payload, reason)
 
 
-class GroundingTask:
-    """One model on one dataset; the model is built when it is needed."""
+@dataclass(frozen=True)
+class GroundingTask(TaskDefaults):
+    """One model on one dataset.
 
-    def __init__(
-        self,
-        labels: tuple[str, str],
-        model: Callable[[], Grounder],
-        dataset: Dataset,
-        protocol: Protocol,
-        *,
-        seed: int,
-        batch_size: int,
-        keep_maps: KeepMaps,
-        read: Reader = read_radiograph,
-    ) -> None:
-        self._labels = labels
-        self._model = model
-        self._dataset = dataset
-        self._protocol = protocol
-        self._seed = seed
-        self._batch_size = batch_size
-        self._keep_maps: KeepMaps = keep_maps
-        self._read = read
+    Attributes:
+        model: who is asked.
+        dataset: about what.
+        protocol: how rows are made.
+        seed: of the class prior's folds.
+        batch_size: images a call of the model.
+        keep_maps: which saliency maps are kept.
+        cache: of decoded pictures.
+    """
+
+    model: Entry
+    dataset: Entry
+    protocol: Protocol
+    seed: int = 0
+    batch_size: int = 8
+    keep_maps: KeepMaps = "regions"
+    cache: Cache | None = None
 
     @property
     def path(self) -> tuple[str, ...]:
         """(model, dataset)."""
-        return self._labels
+        return (self.model.label, self.dataset.label)
+
+    @property
+    def cohort(self) -> int | None:  # type: ignore[override]
+        """Every item asks once: a batch."""
+        return self.batch_size
+
+    @property
+    def roles(self) -> Mapping[str, Entry]:
+        """The model."""
+        return {"model": self.model}
+
+    @property
+    def data(self) -> Dataset:
+        """The dataset, read once a process."""
+        dataset: Dataset = self.dataset.shared()
+        return dataset
 
     @property
     def schema(self) -> pl.Schema:
         """Columns of a row."""
         return SCHEMA
 
-    @property
-    def batch_size(self) -> int:
-        """Images a call of the model."""
-        return self._batch_size
-
     def items(self) -> Sequence[Item]:
         """One item a case, in the dataset's order."""
-        return self._items
-
-    @cached_property
-    def _items(self) -> list[Item]:
-        return [Item(case.case_id, case) for case in self._dataset.cases()]
+        return [Item(case.case_id, case, (case.image,)) for case in self.data.cases()]
 
     def fingerprint(self) -> str:
-        """A hash over model, dataset, ordered findings, protocol and seed."""
-        model = self._model()
-        return fingerprint_of(
-            model.name,
-            model.fingerprint(),
-            self._dataset.fingerprint(),
-            list(self._dataset.findings),
-            self._protocol.model_dump(mode="json"),
-            self._seed,
-            self._keep_maps,
-            sorted(seen_patients(model, self._dataset.name)),
-        )
+        """A hash over model, dataset, ordered findings and the maps that are kept."""
+        findings = list(self.data.findings)
+        return fingerprint_of(self.model.identity(), self.data.fingerprint(), findings, self.keep_maps)
 
-    def open(self) -> GroundingStages:
-        """Build the model, fit it where it learns from the dataset, and return the stages."""
-        model = self._model()
-        cases = [item.payload for item in self._items]
+    def reading(self) -> str:
+        """A hash over protocol and seed."""
+        return fingerprint_of(self.protocol.model_dump(mode="json"), self.seed)
+
+    def open(self, players: Mapping[str, Any]) -> GroundingStages:
+        """Check the model, fit it where it learns from the dataset, and return the stages."""
+        model = players["model"]
+        require(model, ["ground"], by="the benchmark xbench")
         if isinstance(model, Fitted):
-            model.fit(cases, self._dataset.findings)
-        prior = PriorHits(cases, self._dataset.findings, self._protocol, self._seed)
-        seen = seen_patients(model, self._dataset.name)
-        measurer = Measurer(self._dataset.findings, self._protocol, prior, seen, self._keep_maps)
-        return GroundingStages(model, measurer, self._read)
+            model.fit(self.data.cases(), self.data.findings)
+        return GroundingStages(model, self)
+
+    def measurer(self) -> GroundingMeasurer:
+        """Return what makes rows."""
+        return GroundingMeasurer(self)
 
 
 def seen_patients(model: object, dataset: str) -> frozenset[str]:
@@ -183,18 +207,3 @@ def _shape_of(maps: Any) -> tuple[int, int, int]:
         return found.pop() if len(found) == 1 else -1
 
     return len(maps), common(map(len, maps)), common(np.ndim(one) for image in maps for one in image)
-
-
-def _image(prediction: Prediction, i: int) -> Inferred:
-    def of(mapping: Mapping[tuple[int, int], Any]) -> dict[int, Any]:
-        return {j: value for (image, j), value in mapping.items() if image == i}
-
-    maps = prediction.saliency
-    return Inferred(
-        prediction.scores[i],
-        prediction.probabilities[i],
-        None if maps is None else maps[i],
-        prediction.geometry[i],
-        of(prediction.absent),
-        of(prediction.origin),
-    )

@@ -14,7 +14,7 @@ from medground.errors import ModelError
 from medground.identity import fingerprint_of
 from medground.imaging.geometry import Geometry
 from medground.imaging.reading import Radiograph
-from medground.models.base import ModelInfo, Prediction
+from medground.models.base import ModelInfo, Prediction, Prepared
 from medground.models.common.inputs import Preprocess
 from medground.models.common.runtime import Runtime
 from medground.models.common.text import Prompts
@@ -71,7 +71,7 @@ class Adapter(ABC):
             Scores ``(n, C)``, probabilities ``(n, C)`` and maps ``(n, C, h, w)``, or None in their place.
         """
 
-    def predict(self, images: Sequence[Radiograph], findings: Sequence[str]) -> Prediction:
+    def predict(self, images: Sequence[Radiograph | Prepared], findings: Sequence[str]) -> Prediction:
         """Return scores, probabilities and maps for every image and finding, in the order asked.
 
         Raises:
@@ -96,10 +96,15 @@ class Adapter(ABC):
 
         return self.runtime.batched(counted, pixels)
 
-    def inputs(self, images: Sequence[Radiograph]) -> tuple[Tensor, list[Geometry]]:
+    def inputs(self, images: Sequence[Radiograph | Prepared]) -> tuple[Tensor, list[Geometry]]:
         """Return the network's input ``(N, 3, size, size)`` and one geometry an image."""
-        prepared = [self.preprocess(image) for image in images]
-        return torch.from_numpy(np.stack([pixels for pixels, _ in prepared])), [g for _, g in prepared]
+        prepared = [image if isinstance(image, Prepared) else self.prepare(image) for image in images]
+        return torch.from_numpy(np.stack([p.content for p in prepared])), [p.geometry for p in prepared]
+
+    def prepare(self, image: Radiograph) -> Prepared:
+        """Return the network's input of one image; see :class:`medground.models.base.Preparing`."""
+        content, geometry = self.preprocess(image)
+        return Prepared(image.case_id, image.patient_id, image.size, content, geometry)
 
     def texts(self, findings: Sequence[str]) -> Any:
         """Return the encoded texts of the findings; a list is encoded once and kept."""

@@ -19,7 +19,7 @@ from medground.errors import ModelError
 from medground.identity import fingerprint_of
 from medground.imaging.geometry import Geometry
 from medground.imaging.reading import Radiograph
-from medground.models.base import ModelInfo, Prediction
+from medground.models.base import ModelInfo, Prediction, Prepared
 from medground.models.common.runtime import Precision, Runtime
 from medground.models.common.text import Prompts
 from medground.models.networks.reference import checkpoint as checkpoints
@@ -55,6 +55,8 @@ class Reference:
         },
     )
 
+    shipped: ClassVar[tuple[Path, ...]] = (checkpoints.SHIPPED,)
+
     def __init__(
         self,
         *,
@@ -73,7 +75,12 @@ class Reference:
         """Return the patients of a dataset whose pictures, labels and boxes these weights were trained on."""
         return frozenset(self.card["seen_patients"].get(dataset, ()))
 
-    def predict(self, images: Sequence[Radiograph], findings: Sequence[str]) -> Prediction:
+    def prepare(self, image: Radiograph) -> Prepared:
+        """See :class:`medground.models.base.Preparing`."""
+        geometry = Geometry.squash(image.size, (SIZE, SIZE))
+        return Prepared(image.case_id, image.patient_id, image.size, picture(image.pixels), geometry)
+
+    def predict(self, images: Sequence[Radiograph | Prepared], findings: Sequence[str]) -> Prediction:
         """Return scores, probabilities and maps; a finding's answer does not depend on the others of the call.
 
         Scores are presence logits, probabilities their sigmoid. Maps are the sigmoid of the cross-attention scores,
@@ -84,7 +91,8 @@ class Reference:
         """
         if not images or not findings:
             raise ModelError("a prediction needs images and findings", got=f"{len(images)}, {len(findings)}")
-        grey = torch.from_numpy(np.stack([picture(image.pixels) for image in images]))
+        prepared = [image if isinstance(image, Prepared) else self.prepare(image) for image in images]
+        grey = torch.from_numpy(np.stack([image.content for image in prepared]))
         with self._runtime.inference():
             vectors = torch.stack([self._embed(finding) for finding in findings])
 
@@ -100,7 +108,7 @@ class Reference:
             scores=logits.numpy(),
             probabilities=logits.sigmoid().numpy(),
             saliency=saliency.numpy(),
-            geometry=[Geometry.squash(image.size, (SIZE, SIZE)) for image in images],
+            geometry=[image.geometry for image in prepared],
         )
 
     def _embed(self, finding: str) -> Tensor:

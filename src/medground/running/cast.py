@@ -1,0 +1,46 @@
+"""Who plays which role: every component is built once a run, and let go of when nothing needs it any more."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from medground.benchmarks.base import Entry, Task
+
+
+class Cast:
+    """Builds players on demand.
+
+    Args:
+        tasks: that are still to be computed, in order; a component is let go of after the last that needs it.
+    """
+
+    def __init__(self, tasks: Iterable[Task] = ()) -> None:
+        self._players: dict[tuple[str, str], Any] = {}
+        self._needed = Counter(key for task in tasks for key in _keys(task))
+
+    def players(self, roles: Mapping[str, Entry]) -> dict[str, Any]:
+        """Return role -> built component."""
+        return {role: self._player(entry) for role, entry in roles.items()}
+
+    def _player(self, entry: Entry) -> Any:
+        key = _key(entry)
+        if key not in self._players:
+            self._players[key] = entry.build()
+        return self._players[key]
+
+    def release(self, task: Task) -> None:
+        """Let go of what no later task needs."""
+        for key in _keys(task):
+            self._needed[key] -= 1
+            if self._needed[key] <= 0:
+                self._players.pop(key, None)
+
+
+def _key(entry: Entry) -> tuple[str, str]:
+    return entry.name, entry.identity()
+
+
+def _keys(task: Task) -> set[tuple[str, str]]:
+    return {_key(entry) for entry in (*task.roles.values(), *task.reading_roles.values())}
