@@ -221,6 +221,27 @@ def test_pastes_change_the_region_alone(cases):
     assert (made[inside] != own.pixels[inside]).any()
 
 
+def test_on_quartets_words_and_presence_are_at_chance():
+    from medground.training.chat.figures import _quartets
+    from medground.training.chat.trials import quartets
+
+    class Scripted:
+        """Answers from a rule about the question alone."""
+
+        def __init__(self, rule):
+            self.rule = rule
+
+        def margins(self, pictures, texts):
+            return [[self.rule(text) for text in several] for several in texts]
+
+    several = quartets(6, 3)
+    assert len(several) == 6
+    for rule in (lambda text: 1.0, lambda text: -1.0, lambda text: hash(text) % 2 - 0.5):
+        right = _quartets(Scripted(rule), several)
+        values = [f["value"] for f in right.values()]
+        assert values == [50.0, 0.0]
+
+
 def test_figures_by_hand(cases):
     assert figure([1, 0, 1, 1], [0, 0, 1, 2]) == {"value": 75.0, "standard_error": pytest.approx(15.3, abs=0.1), "n": 4}
     assert figure([], [])["value"] is None

@@ -23,7 +23,7 @@ from medground.training.chat.figures import measure
 from medground.training.chat.highlighting import highlighting
 from medground.training.chat.learner import ChatLearner, Recipe
 from medground.training.chat.scenes import draw_scenes
-from medground.training.chat.trials import unseen
+from medground.training.chat.trials import quartets, unseen
 from medground.training.loop import Schedule, run
 from medground.worlds.phantom.build import VERSION
 
@@ -102,7 +102,8 @@ def finish(network: ChatNet, out: Path, facts: dict[str, Any], *, tests: int, sa
     say("measuring what the stored weights reach on unseen phantoms")
     cases = unseen(tests, TEST_SEED)
     model = SmallChat(checkpoint=path, device="cpu")
-    card["figures"] = measure(model.backbone.network, cases, reply=partial(answers, model))
+    several = quartets(max(1, tests // 3), TEST_SEED)
+    card["figures"] = measure(model.backbone.network, cases, quartets=several, reply=partial(answers, model))
     card["highlighting"] = highlighting(model.backbone, cases[:100])
     weights.save(network, card, path)
     (out / f"{path.stem}.md").write_text(markdown(card), encoding="utf-8")

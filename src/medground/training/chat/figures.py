@@ -20,6 +20,7 @@ from medground.training.chat.scenes import SIZE, region_masks
 from medground.training.chat.trials import Case, Closed
 from medground.worlds.phantom.drawing import draw
 from medground.worlds.phantom.questions import WHERE, location
+from medground.worlds.phantom.twins import Quartet
 
 Pixels = NDArray[np.uint8]
 Figure = dict[str, Any]
@@ -133,6 +134,7 @@ def measure(
     network: ChatNet,
     cases: Sequence[Case],
     *,
+    quartets: Sequence[Quartet] = (),
     reply: Callable[[Sequence[tuple[Pixels, str]]], list[str]] | None = None,
 ) -> dict[str, Figure]:
     """Return the figures of the card.
@@ -140,6 +142,7 @@ def measure(
     Args:
         network: in evaluation mode.
         cases: unseen phantoms.
+        quartets: unseen pairs of scenes in which two findings exchange their regions.
         reply: answers (picture, question) pairs in words, for the open questions.
     """
     asker, asked = Asker(network), trials.closed(cases)
@@ -147,6 +150,7 @@ def measure(
     positives = [q for q, yes in zip(asked, said, strict=True) if q.gold and yes]
     out |= _swapped(asker, cases, positives)
     out |= _redrawn(asker, cases, positives)
+    out |= _quartets(asker, quartets)
     out |= _masks(asker, cases)
     out |= _captions(asker, cases)
     if reply is not None:
@@ -248,6 +252,25 @@ def _redrawn(
         margins = asker.margins([picture for _, picture in rows], [[q.text] for q, _ in rows])
         out[f"{name}, flips"] = figure([m[0] <= 0 for m in margins], [q.case for q, _ in rows])
     return out
+
+
+def _quartets(asker: Asker, quartets: Sequence[Quartet]) -> dict[str, Figure]:
+    """Return the share of right answers to four questions about both scenes, and how often all eight are right."""
+    hits: list[list[bool]] = []
+    for one in quartets:
+        pairs = [(one.first_region, one.first), (one.second_region, one.second)]
+        crossed = [(one.second_region, one.first), (one.first_region, one.second)]
+        texts = [trials.ask(ANATOMIES.index(region), FINDINGS.index(f)) for region, f in (*pairs, *crossed)]
+        pictures = [draw(scene, SIZE).pixels for scene in (one.one, one.two)]
+        first, second = asker.margins(pictures, [texts, texts])
+        gold = [True, True, False, False]
+        said = [*(m > 0 for m in first), *(m <= 0 for m in second)]
+        hits.append([yes == right for yes, right in zip(said, gold + gold, strict=True)])
+    owner = [index for index, row in enumerate(hits) for _ in row]
+    return {
+        "quartets, right (chance, words, and anywhere in the picture: 50)": figure([h for r in hits for h in r], owner),
+        "quartets, all eight right": figure([all(row) for row in hits], range(len(hits))),
+    }
 
 
 def _masks(asker: Asker, cases: Sequence[Case]) -> dict[str, Figure]:

@@ -42,7 +42,7 @@ SETTINGS: Final[tuple[tuple[str, Masks, Decoding], ...]] = (
 """Name, whose masks, and how: betas are additive."""
 
 
-def highlighting(backbone: Backbone, cases: Sequence[Case], most: int = 240) -> dict[str, Figure]:
+def highlighting(backbone: Backbone, cases: Sequence[Case], most: int = 160) -> dict[str, Figure]:
     """Return balanced accuracy and flips of the anatomy swap under every setting.
 
     Args:

@@ -16,6 +16,7 @@ from medground.training.chat.scenes import SIZE, Scenes, one
 from medground.worlds.phantom import questions
 from medground.worlds.phantom.drawing import Drawing, draw
 from medground.worlds.phantom.scene import make_scene
+from medground.worlds.phantom.twins import Quartet, quartet
 
 PLACES: Final = len(ANATOMIES)
 KINDS: Final = ("finding elsewhere", "another finding in this region", "clean region")
@@ -203,6 +204,20 @@ def opened(cases: Sequence[Case], seed: int = 0) -> list[Open]:
             (abnormal if gold else normal).append(Open(index, form.format(region=ANATOMIES[region]), gold))
     order = rng.permutation(len(normal))[: len(abnormal)]
     return abnormal + [normal[i] for i in sorted(order.tolist())]
+
+
+def quartets(count: int, seed: int) -> list[Quartet]:
+    """Return swapped quartets of a seed: words, and "anywhere in the picture", are at exactly 50 on them."""
+    made: list[Quartet] = []
+    for case in range(8 * count):  # about half of the draws have places for both findings
+        rng = np.random.default_rng([seed, 10, case])
+        first, second = (FINDINGS[int(i)] for i in rng.permutation(len(FINDINGS))[:2])
+        found = quartet(seed, case, first, second)
+        if found is not None:
+            made.append(found)
+        if len(made) == count:
+            break
+    return made
 
 
 @dataclass(frozen=True)
