@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from medground.benchmarks.heal_medvqa.baselines import floors
+from medground.benchmarks.heal_medvqa.baselines import floors, known
 from medground.benchmarks.heal_medvqa.draw import Draw, draw
 from medground.benchmarks.heal_medvqa.samplers import SAMPLERS, Sampler, admissible
 from medground.benchmarks.heal_medvqa.streams import drawn
@@ -105,7 +105,7 @@ def test_each_sampler_shows_the_shortcut_that_it_opens(many: RelationTable) -> N
     def floor(sampler: Sampler) -> dict[str, float]:
         choices = Draw(samplers=(sampler,))
         questions, others = draw(many, choices)[0], draw(many, choices, ["train"])[0]
-        return {one.name: one.balanced_accuracy for one in floors(questions, many, others)}
+        return {one.name: one.balanced_accuracy for one in floors(known(questions, many), known(others, many))}
 
     assert floor("same_image_other_region")["finding_anywhere"] == 50
     assert floor("same_region_other_finding")["region_abnormal"] == 50
@@ -116,4 +116,4 @@ def test_each_sampler_shows_the_shortcut_that_it_opens(many: RelationTable) -> N
 
 def test_floors_without_both_answers_are_undefined(table: RelationTable) -> None:
     questions = [q for q in draw(table, Draw(samplers=("random",)), BOTH)[0] if q.gold != "no"]
-    assert all(one.balanced_accuracy is None for one in floors(questions, table))
+    assert all(one.balanced_accuracy is None for one in floors(known(questions, table)))

@@ -8,22 +8,34 @@ brings one of them to 50 usually leaves another high, which is why the figures a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from medground.benchmarks.heal_medvqa.questions import Question
 from medground.benchmarks.heal_medvqa.streams import fraction
 from medground.benchmarks.heal_medvqa.table import RelationTable
 
-Key = Callable[[Question], Hashable]
 
-BLIND: dict[str, Key] = {
-    "majority": lambda _: "",
-    "by_finding": lambda q: q.finding,
-    "by_anatomy": lambda q: q.anatomy,
-    "by_pair": lambda q: q.pair,
-}
-PICTURE = ("finding_anywhere", "region_abnormal")
+@dataclass(frozen=True)
+class Known:
+    """What a closed question gives away, and what its picture would.
+
+    Attributes:
+        anatomy: asked about.
+        finding: asked about.
+        yes: the right answer.
+        cluster: patient.
+        anywhere: whether the finding is anywhere in the picture.
+        abnormal: whether anything lies on the anatomy.
+    """
+
+    anatomy: str
+    finding: str
+    yes: bool
+    cluster: str
+    anywhere: bool
+    abnormal: bool
 
 
 @dataclass(frozen=True)
@@ -43,59 +55,78 @@ class Floor:
     n_no: int
 
 
-def floors(questions: Sequence[Question], table: RelationTable, others: Sequence[Question] = ()) -> list[Floor]:
-    """Return what every baseline gets on the closed questions.
+BLIND: dict[str, Callable[[Known], Hashable]] = {
+    "majority": lambda _: "",
+    "by_finding": lambda q: q.finding,
+    "by_anatomy": lambda q: q.anatomy,
+    "by_pair": lambda q: (q.anatomy, q.finding),
+}
+PICTURE: dict[str, Callable[[Known], bool]] = {
+    "finding_anywhere": lambda q: q.anywhere,
+    "region_abnormal": lambda q: q.abnormal,
+}
+
+
+def known(questions: Iterable[Question], table: RelationTable) -> list[Known]:
+    """Return what closed questions give away; open ones are left out."""
+    listed = []
+    for q in questions:
+        if q.is_open:
+            continue
+        image = table[q.image_id]
+        anywhere = q.finding in image.findings | image.present_without_region
+        cluster = image.patient_id or image.image_id
+        listed.append(Known(*q.pair, q.gold == "yes", cluster, anywhere, bool(image.on(q.anatomy))))
+    return listed
+
+
+def known_from(rows: Iterable[Mapping[str, Any]]) -> list[Known]:
+    """Return the same from rows of closed base questions."""
+    return [
+        Known(r["anatomy"], r["finding"], r["wanted"] == "yes", r["cluster"], bool(r["anywhere"]), bool(r["abnormal"]))
+        for r in rows
+    ]
+
+
+def floors(asked: Sequence[Known], others: Sequence[Known] = ()) -> list[Floor]:
+    """Return what every baseline gets.
 
     Args:
-        questions: asked.
-        table: that they were drawn from.
+        asked: closed questions.
         others: questions of other patients to learn the majorities from; without any, the questions themselves are
             cut in two by patient, and each half is answered from the other.
     """
-    closed = [q for q in questions if not q.is_open]
-    found = [_floor(name, closed, _blind(closed, table, others, key)) for name, key in BLIND.items()]
-    return found + [_floor(name, closed, [_seen(name, q, table) for q in closed]) for name in PICTURE]
+    blind = [_floor(name, asked, _blind(asked, others, key)) for name, key in BLIND.items()]
+    return blind + [_floor(name, asked, [float(says(q)) for q in asked]) for name, says in PICTURE.items()]
 
 
-def _seen(name: str, question: Question, table: RelationTable) -> float:
-    image = table[question.image_id]
-    if name == "finding_anywhere":
-        return float(question.finding in image.findings | image.present_without_region)
-    return float(bool(image.on(question.anatomy)))
-
-
-def _blind(questions: Sequence[Question], table: RelationTable, others: Sequence[Question], key: Key) -> list[float]:
+def _blind(asked: Sequence[Known], others: Sequence[Known], key: Callable[[Known], Hashable]) -> list[float]:
     """Return the share of "yes" that a majority by key says, 0.5 where it is torn or knows nothing."""
     if others:
-        learnt = _majorities([q for q in others if not q.is_open], key)
-        return [learnt.get(key(q), 0.5) for q in questions]
-    halves = [_half(q, table) for q in questions]
+        learnt = _majorities(others, key)
+        return [learnt.get(key(q), 0.5) for q in asked]
+    halves = [int(fraction("half", q.cluster) < 0.5) for q in asked]
     learnt_by = [
-        _majorities([q for q, half in zip(questions, halves, strict=True) if half != side], key) for side in (0, 1)
+        _majorities([q for q, half in zip(asked, halves, strict=True) if half != side], key) for side in (0, 1)
     ]
-    return [learnt_by[half].get(key(q), 0.5) for q, half in zip(questions, halves, strict=True)]
+    return [learnt_by[half].get(key(q), 0.5) for q, half in zip(asked, halves, strict=True)]
 
 
-def _half(question: Question, table: RelationTable) -> int:
-    patient = table[question.image_id].patient_id or question.image_id
-    return int(fraction("half", patient) < 0.5)
-
-
-def _majorities(questions: Sequence[Question], key: Key) -> dict[Hashable, float]:
+def _majorities(questions: Sequence[Known], key: Callable[[Known], Hashable]) -> dict[Hashable, float]:
     """Return key -> 1, 0 or 0.5: which answer is commoner there, each weighed by how rare it is overall."""
-    yes = Counter(key(q) for q in questions if q.gold == "yes")
-    no = Counter(key(q) for q in questions if q.gold == "no")
+    yes = Counter(key(q) for q in questions if q.yes)
+    no = Counter(key(q) for q in questions if not q.yes)
     all_yes, all_no = max(yes.total(), 1), max(no.total(), 1)
     # Balanced accuracy is what is scored, so the shares of each answer are compared, not the counts.
     share = {k: (yes[k] / all_yes, no[k] / all_no) for k in yes.keys() | no.keys()}
     return {k: 0.5 if a == b else float(a > b) for k, (a, b) in share.items()}
 
 
-def _floor(name: str, questions: Sequence[Question], said: Sequence[float]) -> Floor:
-    right = {"yes": 0.0, "no": 0.0}
-    n = Counter(q.gold for q in questions)
-    for question, yes in zip(questions, said, strict=True):
-        right[question.gold] += yes if question.gold == "yes" else 1.0 - yes
-    defined = n["yes"] > 0 and n["no"] > 0
-    value = 50.0 * (right["yes"] / n["yes"] + right["no"] / n["no"]) if defined else None
-    return Floor(name, value, n["yes"], n["no"])
+def _floor(name: str, asked: Sequence[Known], said: Sequence[float]) -> Floor:
+    n_yes = sum(q.yes for q in asked)
+    n_no = len(asked) - n_yes
+    if not n_yes or not n_no:
+        return Floor(name, None, n_yes, n_no)
+    right_yes = sum(says for q, says in zip(asked, said, strict=True) if q.yes)
+    right_no = sum(1.0 - says for q, says in zip(asked, said, strict=True) if not q.yes)
+    return Floor(name, 50.0 * (right_yes / n_yes + right_no / n_no), n_yes, n_no)

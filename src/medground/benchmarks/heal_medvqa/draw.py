@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
+from medground.benchmarks.heal_medvqa.masks import WHOLE
 from medground.benchmarks.heal_medvqa.questions import Kind, Question, negative_kind
 from medground.benchmarks.heal_medvqa.relation import Pair
 from medground.benchmarks.heal_medvqa.samplers import Sampler, admissible
@@ -173,7 +174,8 @@ def _finished(
 ) -> list[Question]:
     """Return an image's questions in their order and with their ids, open ones added."""
     names = (choices.seed, image.image_id)
-    possible = open_questions(image, table.anatomies)
+    held = {WHOLE[anatomy] for anatomy in table.anatomies if anatomy in WHOLE}  # lungs whose thirds are asked about
+    possible = open_questions(image, [anatomy for anatomy in table.anatomies if anatomy not in held])
     usable = [one for one in possible if not one.doubtful and not _untold(one, image)]
     shortfall.doubtful += len(possible) - len(usable)
     wanted = max(_wanted(image, choices)[1], choices.least - len(closed))

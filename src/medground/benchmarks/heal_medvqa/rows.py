@@ -1,0 +1,134 @@
+"""Rows: what one reply to one variant of one question means, with all that scores and floors need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from medground.benchmarks.heal_medvqa.asking import BASE
+from medground.benchmarks.heal_medvqa.plan import Asked
+from medground.benchmarks.heal_medvqa.variants import FLIPS
+from medground.benchmarks.requests import Answer, Transcript
+from medground.readers.base import Question as Query, Reader
+
+_COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
+    "question_id": pl.String,
+    "image_id": pl.String,
+    "cluster": pl.String,
+    "source": pl.String,
+    "view": pl.String,
+    "part": pl.String,
+    "kind": pl.String,
+    "variant": pl.String,
+    "anatomy": pl.String,
+    "finding": pl.String,
+    "asked_anatomy": pl.String,
+    "asked_finding": pl.String,
+    "wanted": pl.String,
+    "answer": pl.String,
+    "rule": pl.String,
+    "reason": pl.String,
+    "named": pl.List(pl.String),
+    "truth": pl.List(pl.String),
+    "states_normal": pl.Boolean,
+    "negative": pl.String,
+    "sampler": pl.String,
+    "share": pl.Float64,
+    "anywhere": pl.Boolean,
+    "abnormal": pl.Boolean,
+    "residue_hard": pl.Float64,
+    "residue_soft": pl.Float64,
+    "cover": pl.Float64,
+    "clipped": pl.Float64,
+    "donor": pl.String,
+}
+SCHEMA = pl.Schema(_COLUMNS)
+"""``answer``: ``yes``, ``no``, ``findings`` (an open answer that was read), ``uncertain``, ``refusal``, ``unreadable``,
+``failed`` (nothing was said: time-out, error, or a picture that cannot be read) or ``not made`` (there is no such
+variant; ``reason`` says why)."""
+
+
+def rows_of(
+    asked: Asked, transcript: Transcript, yes_no: Reader, findings: Reader, vocabulary: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return the rows of one item: one a variant that was asked, and one a variant that could not be made."""
+    rows = []
+    for exchange in transcript.exchanges:
+        key = exchange.key
+        notes = transcript.notes.get("pictures", {}).get(key["variant"], {})
+        row = _row(asked, str(key["variant"]), str(key["anatomy"]), str(key["finding"]), notes)
+        reader = findings if asked.question.is_open else yes_no
+        rows.append(row | _meaning(exchange.answer, key, reader, vocabulary, is_open=asked.question.is_open))
+    return rows + unmade(asked)
+
+
+def unmade(asked: Asked) -> list[dict[str, Any]]:
+    """Return the rows of variants that could not be made."""
+    pair = asked.question.pair
+    return [
+        _row(asked, name, *pair, {}) | {"answer": "not made", "reason": reason}
+        for name, reason in asked.planned.not_made.items()
+    ]
+
+
+def failed(asked: Asked, reason: str) -> list[dict[str, Any]]:
+    """Return the rows of an item that could not be read or asked: nothing invented, the reason kept."""
+    question = asked.question
+    variants = [(BASE, *question.pair), *((v.name, v.anatomy, v.finding) for v in asked.planned.variants)]
+    lost = [_row(asked, *variant, {}) | {"answer": "failed", "reason": reason} for variant in variants]
+    return lost + unmade(asked)
+
+
+def _row(asked: Asked, variant: str, anatomy: str, finding: str, notes: Mapping[str, Any]) -> dict[str, Any]:
+    question = asked.question
+    base = dict.fromkeys(SCHEMA.names())
+    return base | {
+        "question_id": question.question_id,
+        "image_id": question.image_id,
+        "cluster": asked.cluster,
+        "source": asked.source,
+        "view": asked.view,
+        "part": asked.part,
+        "kind": question.kind,
+        "variant": variant,
+        "anatomy": question.anatomy,
+        "finding": question.finding,
+        "asked_anatomy": anatomy,
+        "asked_finding": finding,
+        "wanted": question.gold if variant == BASE else "no" if variant in FLIPS else "yes",
+        "rule": "",
+        "reason": "",
+        "named": [],
+        "truth": list(question.findings),
+        "states_normal": False,
+        "negative": question.negative,
+        "sampler": question.sampler,
+        "share": asked.share,
+        "anywhere": asked.anywhere,
+        "abnormal": asked.abnormal,
+        "residue_hard": notes.get("residue_hard"),
+        "residue_soft": notes.get("residue_soft"),
+        "cover": notes.get("cover"),
+        "clipped": notes.get("clipped"),
+        "donor": str(notes.get("donor") or ""),
+    }
+
+
+def _meaning(
+    answer: Answer, key: Mapping[str, Any], reader: Reader, vocabulary: Sequence[str], *, is_open: bool
+) -> dict[str, Any]:
+    """Return what a reply means, or the state that took its place."""
+    if answer.outcome in ("refusal", "unreadable"):
+        return {"answer": answer.outcome, "rule": "outcome", "reason": answer.reason}
+    if answer.outcome != "ok":
+        return {"answer": "failed", "rule": "outcome", "reason": answer.reason or answer.outcome}
+    query = Query(str(key["text"]), str(key["finding"]), str(key["anatomy"]), vocabulary=tuple(vocabulary))
+    read = reader.read(query, str(answer.values.get("text", "")))
+    if read.outcome != "read":
+        return {"answer": read.outcome, "rule": read.rule, "reason": read.reason}
+    if not is_open:
+        return {"answer": str(read.value), "rule": read.rule}
+    normal = bool(read.details.get("states_normal_in_region"))
+    return {"answer": "findings", "rule": read.rule, "named": list(read.value), "states_normal": normal}

@@ -1,0 +1,173 @@
+"""From rows to cells, verdicts and tables: each model by itself, then all over the pool that they share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from medground.benchmarks.heal_medvqa.baselines import floors, known_from
+from medground.benchmarks.heal_medvqa.cells import Whose, balanced, closed_cells, flip_cells, open_cells, quartet_cells
+from medground.benchmarks.heal_medvqa.compare import compared
+from medground.benchmarks.heal_medvqa.pools import Answers, shared_pool
+from medground.benchmarks.heal_medvqa.specs import SPECS
+from medground.benchmarks.heal_medvqa.variants import CONTROLS, FLIPS
+from medground.benchmarks.heal_medvqa.verdicts import REGION, Figure, figure, half_verdict, region_verdict
+from medground.benchmarks.results import Cell, Cells, ModelFacts, Summary, Verdict
+from medground.metrics.decide import Rule
+from medground.metrics.inference import Estimate, estimate_mean
+
+Path = tuple[str, ...]
+
+
+def summarise(
+    rows: Mapping[Path, pl.DataFrame],
+    *,
+    rules: Mapping[str, Rule],
+    reading: str,
+    about: Mapping[str, Any],
+    cards: Mapping[str, Any] | None = None,
+) -> Summary:
+    """Return the summary of a run.
+
+    Args:
+        rows: by ``(model, dataset)``.
+        rules: of decision, by family.
+        reading: name of the reader.
+        about: what the build counted, by dataset; put into the summary as it is.
+        cards: model -> its card.
+    """
+    cells: list[Cell] = []
+    verdicts: list[Verdict] = []
+    tables: dict[str, pl.DataFrame] = {}
+    found: dict[str, list[dict[str, Any]]] = {}
+    for dataset in dict.fromkeys(path[1] for path in rows):
+        models = {path[0]: frame for path, frame in rows.items() if path[1] == dataset}
+        natural = {model: Answers.of(frame, "natural") for model, frame in models.items()}
+        for model, frame in models.items():
+            made, said = one_model(Whose(model, dataset, reading), frame, natural[model], rules)
+            cells += made
+            verdicts += said
+        cells += _shared(natural, dataset, reading)
+        found[dataset] = _floor_records(next(iter(natural.values())))
+        if len(models) > 1:
+            tables[f"comparisons_{dataset}"] = compared(natural, rules)
+    tables["heal_medvqa"] = board(cells)
+    data = {"build": dict(about), "floors": found, "specimen_margin": {k: r.in_words() for k, r in rules.items()}}
+    return Summary(
+        cells=tuple(cells),
+        verdicts=tuple(verdicts),
+        tables=tables,
+        data=data,
+        benchmark="heal_medvqa",
+        reading=reading,
+        models=[_facts(model, (cards or {}).get(model)) for model in dict.fromkeys(path[0] for path in rows)],
+        metrics=SPECS,
+        questions=(REGION,),
+        notes=_notes(about),
+    )
+
+
+def one_model(
+    whose: Whose, rows: pl.DataFrame, natural: Answers, rules: Mapping[str, Rule]
+) -> tuple[list[Cell], list[Verdict]]:
+    """Return the cells and verdicts of one model on one dataset."""
+    quartets = Answers.of(rows, "quartets")
+    over_quartets = Whose(whose.model, whose.dataset, whose.reading, "quartets")
+    over_all = Whose(whose.model, whose.dataset, whose.reading, "all_yes")
+    cells = closed_cells(whose, natural) + open_cells(whose, rows) + quartet_cells(over_quartets, quartets)
+    cells += flip_cells(whose, natural, natural.true_positives())
+    cells += flip_cells(over_all, natural, natural.all_yes())
+    index = Cells(cells)
+    figures = _figures(natural, quartets, index, rules)
+    fallback = index.where(metric="balanced_accuracy", subset="main", scope="all")[0]
+    name = (whose.model, whose.dataset, whose.reading)
+    words = [figures.get("A"), figures.get("D")]
+    verdicts = [
+        region_verdict(*name, figures, fallback),
+        half_verdict("words", *name, words, fallback),
+        half_verdict("pixels", *name, [figures.get("V")], fallback),
+    ]
+    return cells, verdicts
+
+
+def _figures(natural: Answers, quartets: Answers, cells: Cells, rules: Mapping[str, Rule]) -> dict[str, Figure]:
+    """Return the figures that verdicts rest on, each held against 50 %."""
+    pool = natural.true_positives()
+
+    def of(metric: str, **where: str) -> tuple[Cell | None, Estimate]:
+        wanted = {"metric": metric, "subset": "main", "scope": "all"} | where
+        inside = where.get("group")
+        values, by = natural.hits(pool, metric)
+        if inside:
+            values = natural.only(pool, metric, values, inside)
+        return next(iter(cells.where(**wanted)), None), estimate_mean(values, by)
+
+    chosen = {"A": of("tpt_anatomy"), "D": of("tpt_disease"), "V": of("vpt_redrawn")}
+    if chosen["V"][0] is None:
+        chosen["V"] = of("vpt", scope="residue", group="covered")
+    if chosen["V"][0] is None:
+        chosen["V"] = of("vpt")
+    chosen |= {name: of(name) for name in CONTROLS}
+    made = {name: figure(cell, estimate, rules) for name, (cell, estimate) in chosen.items()}
+    if quartets.base:
+        cell = next(iter(cells.where(metric="balanced_accuracy", subset="quartets", scope="all")), None)
+        made["Q"] = figure(cell, balanced(quartets), rules)
+    return {name: one for name, one in made.items() if one is not None}
+
+
+def _shared(natural: Mapping[str, Answers], dataset: str, reading: str) -> list[Cell]:
+    """Return every model's flips over the pool that all of them share; pools of their own are not comparable."""
+    if len(natural) < 2:
+        return []
+    pool = shared_pool(list(natural.values()))
+    cells = []
+    for model, answers in natural.items():
+        cells += flip_cells(Whose(model, dataset, reading, "shared"), answers, pool)
+    return cells
+
+
+def _floor_records(answers: Answers) -> list[dict[str, Any]]:
+    return [
+        {"baseline": one.name, "balanced_accuracy": one.balanced_accuracy, "n_yes": one.n_yes, "n_no": one.n_no}
+        for one in floors(known_from(answers.base))
+    ]
+
+
+def board(cells: Sequence[Cell]) -> pl.DataFrame:
+    """Return the table for people: a line a model and subset, figures in percent."""
+    index = Cells(cells)
+    columns = ("balanced_accuracy", "f1_yes", "macro_f1", "specificity", "yes_ratio", "non_answers", "open_f1", "tpt")
+    lines = []
+    for model, dataset in dict.fromkeys((cell.model, cell.dataset) for cell in cells):
+        line: dict[str, Any] = {"model": model, "dataset": dataset}
+        quartets = index.where(model=model, dataset=dataset, metric="balanced_accuracy", subset="quartets")
+        line["quartets"] = _shown(quartets)
+        for metric in (*columns, *FLIPS, *CONTROLS):
+            line[metric] = _shown(index.where(model=model, dataset=dataset, metric=metric, subset="main", scope="all"))
+        lines.append(line)
+    return pl.DataFrame(lines, infer_schema_length=None)
+
+
+def _shown(cells: Sequence[Cell]) -> float | None:
+    value = cells[0].value if cells else None
+    return None if value is None else 100 * value
+
+
+def _facts(label: str, card: Any) -> ModelFacts:
+    return ModelFacts(
+        label=label,
+        title=getattr(card, "title", ""),
+        kind=getattr(card, "kind", None),
+        twin_of=getattr(card, "twin_of", None),
+        seen=dict(getattr(card, "seen", {})),
+        unverified=getattr(card, "unverified", None) or None,
+    )
+
+
+def _notes(about: Mapping[str, Any]) -> list[str]:
+    notes = [f"{dataset}: {facts['statement']}" for dataset, facts in about.items() if facts.get("statement")]
+    notes.append("closed questions: a non-answer is wrong; open ones: a normal region is the label 'No finding'")
+    notes.append("TPT and VPT: percent of a model's own rightful yes that turns into no; undefined without any")
+    return notes
