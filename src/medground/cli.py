@@ -16,7 +16,6 @@ app = typer.Typer(
     name="medground",
     help="Does a medical vision-language model look at the evidence?",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -54,6 +53,15 @@ class Preset(StrEnum):
     both_densities = "both-densities"
     six = "six"
     eight = "eight"
+
+
+class TableForm(StrEnum):
+    """How a table is written."""
+
+    text = "text"
+    csv = "csv"
+    md = "md"
+    tex = "tex"
 
 
 class Confusers(StrEnum):
@@ -147,6 +155,30 @@ def compare(
 
     chosen = [name.strip() for name in models.split(",") if name.strip()] if models else []
     terminal.show_comparison(comparing.compare_runs(*runs, models=chosen), by_finding=by_finding, as_json=json)
+
+
+@app.command()
+def table(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="folders of finished runs")],
+    columns: Annotated[
+        str | None, typer.Option("--columns", help="metrics, parted by commas; by default what verdicts rest on")
+    ] = None,
+    by: Annotated[str, typer.Option("--by", help="rows of groups: class, view, size, depth, ...")] = "",
+    models: Annotated[str | None, typer.Option("--models", help="labels, parted by commas: only these")] = None,
+    form: Annotated[TableForm, typer.Option("--format", help="how it is written")] = TableForm.text,
+    intervals: Annotated[bool, typer.Option("--intervals/--no-intervals")] = True,
+    digits: Annotated[int | None, typer.Option("--digits", min=0, max=6, help="decimals of percentages")] = None,
+) -> None:
+    """Put chosen figures of runs into one table: for a paper, a spreadsheet or the terminal."""
+    from medground import terminal
+    from medground.commands import table as tables
+
+    wanted = tables.Wanted(_names(columns), by, _names(models), intervals, digits)
+    made = tables.table_of(runs, wanted)
+    if form is TableForm.text:
+        terminal.show_table(made, "")
+    else:
+        typer.echo(tables.written(made, form.value), nl=False)
 
 
 @app.command("list")
@@ -358,6 +390,35 @@ def train_gridvqa_x(
     typer.echo(out)
 
 
+def _names(text: str | None) -> tuple[str, ...]:
+    """Return the names that commas part."""
+    return tuple(name.strip() for name in text.split(",") if name.strip()) if text else ()
+
+
+def _show_version(value: bool) -> None:
+    if value:
+        from importlib.metadata import version
+
+        typer.echo(f"medground {version('medground')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[  # noqa: ARG001  (its callback shows it)
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="say the version and stop")
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="no progress, no notes: results and errors alone")
+    ] = False,
+) -> None:
+    """Does a medical vision-language model look at the evidence?"""
+    if quiet:
+        from medground.running.progress import be_quiet
+
+        be_quiet()
+
+
 def main() -> None:
     """Run the command line; a user's mistake is a message without a traceback."""
     if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal may lack a letter that a name from data has
@@ -365,7 +426,9 @@ def main() -> None:
     try:
         app()
     except MedgroundError as error:
-        typer.echo(f"error: {error}", err=True)
+        from medground.escaping import for_terminal
+
+        typer.echo(f"error: {for_terminal(str(error))}", err=True)
         sys.exit(1)
     except KeyboardInterrupt:
         typer.echo("stopped by the keyboard; the same command goes on from there", err=True)

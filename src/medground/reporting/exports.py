@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from medground.escaping import for_csv
 from medground.reporting.tables import Entry, Table
 from medground.running.tables import to_latex, to_markdown
 
@@ -32,12 +33,11 @@ def to_csv(table: Table) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     names = [column.name for column in table.columns]
-    writer.writerow(
-        [table.corner, *(f"{n}{suffix}" for n in names for suffix in ("", " interval", " note")), "remarks"]
-    )
+    heads = [table.corner, *(f"{n}{suffix}" for n in names for suffix in ("", " interval", " note")), "remarks"]
+    writer.writerow([for_csv(head) for head in heads])
     for row, entries in zip(table.rows, table.entries, strict=True):
         fields = [field for entry in entries for field in _fields(entry)]
-        writer.writerow([row.name, *fields, "; ".join(row.notes)])
+        writer.writerow([for_csv(text) for text in (row.name, *fields, "; ".join(row.notes))])
     return out.getvalue()
 
 

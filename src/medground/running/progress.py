@@ -130,8 +130,19 @@ class BarProgress(Progress):
         self._bar.stop()
 
 
+_quiet = False
+
+
+def be_quiet() -> None:
+    """From now on no progress and no note is written: ``medground --quiet``."""
+    global _quiet  # noqa: PLW0603  (one switch of the command line, set before anything runs)
+    _quiet = True
+
+
 def progress_on(stream: TextIO | None = None) -> Progress:
-    """Return a bar if ``stream`` (standard error) is a terminal, and lines otherwise."""
+    """Return a bar if ``stream`` (standard error) is a terminal, lines otherwise, and nothing where quiet is asked."""
+    if _quiet:
+        return Progress()
     stream = stream or sys.stderr
     if not stream.isatty():
         return LineProgress(stream)

@@ -9,17 +9,8 @@ from typing import Any
 import polars as pl
 
 from medground.errors import RunError
+from medground.escaping import for_csv, for_latex, for_markdown
 from medground.running.names import folder_name
-
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    **{character: f"\\{character}" for character in "&%$#_{}"},
-}
 
 
 def table_files(tables: Mapping[str, pl.DataFrame]) -> dict[str, bytes]:
@@ -48,15 +39,20 @@ def _check(name: str, table: pl.DataFrame) -> None:
 
 
 def to_csv(table: pl.DataFrame) -> str:
-    """Return a table as CSV: floats in the shortest form that reads back the same, null as an empty field."""
-    return table.write_csv()
+    """Return a table as CSV: floats in the shortest form that reads back the same, null as an empty field.
+
+    Text that a spreadsheet would take for a formula stands behind an apostrophe.
+    """
+    texts = [name for name, dtype in table.schema.items() if dtype == pl.String]
+    guarded = table.with_columns(pl.col(texts).map_elements(for_csv, return_dtype=pl.String)) if texts else table
+    return guarded.rename({name: for_csv(name) for name in table.columns}).write_csv()
 
 
 def to_markdown(table: pl.DataFrame) -> str:
     """Return a table as Markdown: numbers to the right, with four significant digits; null as a dash."""
     rules = ["---:" if dtype.is_numeric() else "---" for dtype in table.dtypes]
     body = [[_shown(cell, "-") for cell in row] for row in table.rows()]
-    lines = [[_escape_markdown(cell) for cell in row] for row in (table.columns, *body)]
+    lines = [[for_markdown(cell) for cell in row] for row in (table.columns, *body)]
     lines.insert(1, rules)
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
@@ -79,14 +75,7 @@ def to_latex(table: pl.DataFrame) -> str:
 
 
 def _latex_row(cells: Sequence[str]) -> str:
-    escaped = ("".join(_LATEX.get(character, character) for character in cell) or "--" for cell in cells)
-    return " & ".join(" ".join(cell.split()) for cell in escaped) + " \\\\"
-
-
-def _escape_markdown(cell: str) -> str:
-    for character in "\\|*_`<[]":
-        cell = cell.replace(character, f"\\{character}")
-    return " ".join(cell.split())
+    return " & ".join(for_latex(cell) or "--" for cell in cells) + " \\\\"
 
 
 def _shown(cell: Any, null: str) -> str:

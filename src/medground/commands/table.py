@@ -1,0 +1,134 @@
+"""``medground table``: chosen figures of finished runs as one table for a paper, from their cells alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from medground.benchmarks.printing import heading, text, with_interval
+from medground.benchmarks.results import Cell, Summary
+from medground.errors import ConfigError, did_you_mean
+from medground.metrics.spec import MetricSpec
+from medground.reporting.runs import read_run, unique_names
+from medground.running.tables import to_csv, to_latex, to_markdown
+
+PLACES = ("run", "model", "dataset", "subset", "method", "scope", "group")
+"""What tells the rows of a table apart, in this order; a column that says the same everywhere is left out."""
+
+WHOLE = ("all", "macro", "pairs")
+"""Scopes that stand for everything, the first that a metric has is taken."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a table shows.
+
+    Attributes:
+        columns: metrics, in order; none: those of the verdicts' headlines.
+        scope: which groups (``class``, ``view``); empty: the figure over everything.
+        models: labels; none: all.
+        intervals: whether intervals stand behind the figures.
+        digits: decimals of percentages; None: the metric's own.
+    """
+
+    columns: tuple[str, ...] = ()
+    scope: str = ""
+    models: tuple[str, ...] = ()
+    intervals: bool = True
+    digits: int | None = None
+
+
+def table_of(folders: Sequence[Path], wanted: Wanted) -> pl.DataFrame:
+    """Return the table.
+
+    Args:
+        folders: finished runs.
+        wanted: what it shows.
+
+    Raises:
+        RunError: a folder holds no finished run.
+        ConfigError: no cell has such a metric, scope or model.
+    """
+    runs = [read_run(folder) for folder in folders]
+    names = unique_names(runs)
+    summaries = {name: run.summary for name, run in zip(names, runs, strict=True)}
+    columns = wanted.columns or _headlines(list(summaries.values()))
+    _check(summaries, columns, wanted)
+    rows: dict[tuple[str, ...], dict[str, Cell]] = {}
+    for name, summary in summaries.items():
+        for metric in columns:
+            for cell in _cells(summary, metric, wanted):
+                rows.setdefault(_place(name, cell, wanted), {})[metric] = cell
+    specs = {metric: _spec(summaries, metric) for metric in columns}
+    return _shown(rows, specs, wanted)
+
+
+def written(table: pl.DataFrame, form: str) -> str:
+    """Return a table as ``csv``, ``md`` or ``tex``."""
+    return {"csv": to_csv, "md": to_markdown, "tex": to_latex}[form](table)
+
+
+def _headlines(summaries: Sequence[Summary]) -> tuple[str, ...]:
+    metrics = [v.headline.metric for s in summaries for v in s.verdicts if v.headline is not None]
+    measured = {cell.metric for s in summaries for cell in s.cells}
+    return tuple(dict.fromkeys(metric for metric in metrics if metric in measured))
+
+
+def _check(summaries: Mapping[str, Summary], columns: Sequence[str], wanted: Wanted) -> None:
+    cells = [cell for summary in summaries.values() for cell in summary.cells]
+    asked = {"metric": columns, "scope": [wanted.scope] if wanted.scope else [], "model": wanted.models}
+    for field, names in asked.items():
+        known = list(dict.fromkeys(getattr(cell, field) for cell in cells))
+        for name in names:
+            if name not in known:
+                raise ConfigError(
+                    f"no cell of the run has the {field} {name!r}",
+                    where=", ".join(summaries),
+                    expected=", ".join(known),
+                    fix=did_you_mean(name, known),
+                )
+    if not columns:
+        raise ConfigError("the table has no column", where=", ".join(summaries), fix="name metrics: --columns a,b")
+
+
+def _cells(summary: Summary, metric: str, wanted: Wanted) -> list[Cell]:
+    own = [c for c in summary.cells if c.metric == metric and (not wanted.models or c.model in wanted.models)]
+    scopes = {cell.scope for cell in own}
+    scope = wanted.scope or next((whole for whole in WHOLE if whole in scopes), "")
+    return [cell for cell in own if cell.scope == scope]
+
+
+def _place(run: str, cell: Cell, wanted: Wanted) -> tuple[str, ...]:
+    # Different wholes (a mean over classes, one over pairs) stand in one row.
+    scope = cell.scope if wanted.scope else ""
+    return run, cell.model, cell.dataset, cell.subset, cell.method, scope, cell.group
+
+
+def _spec(summaries: Mapping[str, Summary], metric: str) -> MetricSpec:
+    first = next(s for s in summaries.values() if any(cell.metric == metric for cell in s.cells))
+    return first.spec(metric)
+
+
+def _shown(
+    rows: Mapping[tuple[str, ...], Mapping[str, Cell]], specs: Mapping[str, MetricSpec], wanted: Wanted
+) -> pl.DataFrame:
+    differ = [k for k, name in enumerate(PLACES) if name == "model" or len({place[k] for place in rows}) > 1]
+    records = []
+    for place, cells in rows.items():
+        record: dict[str, str | int | None] = {PLACES[k]: place[k] for k in differ}
+        for metric, spec in specs.items():
+            record[heading(spec)] = _figure(cells.get(metric), spec, wanted)
+        record["n"] = next((cells[metric].n for metric in specs if metric in cells), None)
+        records.append(record)
+    return pl.DataFrame(records, infer_schema_length=None)
+
+
+def _figure(cell: Cell | None, spec: MetricSpec, wanted: Wanted) -> str | None:
+    if cell is None:
+        return None
+    if wanted.intervals or cell.value is None:
+        return with_interval(spec, cell, wanted.digits)
+    return text(spec, cell.value, wanted.digits)
