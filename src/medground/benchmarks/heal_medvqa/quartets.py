@@ -15,7 +15,8 @@ from itertools import permutations
 
 import numpy as np
 
-from medground.benchmarks.heal_medvqa.masks import LUNG_THIRDS
+from medground.benchmarks.heal_medvqa.lesions import pieces
+from medground.benchmarks.heal_medvqa.masks import LUNG_THIRDS, Mask
 from medground.benchmarks.heal_medvqa.streams import fraction, shuffled
 from medground.worlds.phantom.drawing import draw
 from medground.worlds.phantom.scene import make_scene
@@ -23,7 +24,7 @@ from medground.worlds.phantom.streams import FINDINGS
 
 _SEED = 2_000_003  # added to the gallery's seed, so that no quartet shows one of its patients
 _PLACES = 10  # places tried for each finding
-_SIZE = 64  # pixels at which places are looked at
+_SIZE = 128  # pixels at which places are looked at
 _IN, _OUT = 0.5, 0.05  # share of a lesion on its own region, and at most on the other's
 _TRIED = 4  # pairs of findings tried for each quartet wanted
 
@@ -99,14 +100,18 @@ def _wanted(f: str, g: str, a: str, b: str) -> list[tuple[str, str, str]]:
 
 
 def _regions(seed: int, case: int, finding: str) -> list[Mapping[str, float]]:
-    """Return for each place of a finding the share of it on each third of a lung."""
+    """Return for each place of a finding the largest share of one lesion on each third of a lung."""
     places: list[Mapping[str, float]] = []
     for attempt in range(_PLACES):
         drawing = draw(make_scene(seed, case, [finding], {finding: attempt}), _SIZE)
-        mask, anatomies = drawing.findings[finding], drawing.anatomies
-        area = max(int(np.count_nonzero(mask)), 1)
-        places.append({a: int(np.count_nonzero(mask & anatomies[a])) / area for a in LUNG_THIRDS})
+        thirds = {anatomy: drawing.anatomies[anatomy] for anatomy in LUNG_THIRDS}
+        seen = pieces(drawing.findings[finding]) if drawing.findings[finding].any() else []
+        places.append({name: max((_share(one, third) for one in seen), default=0.0) for name, third in thirds.items()})
     return places
+
+
+def _share(lesion: Mask, anatomy: Mask) -> float:
+    return int(np.count_nonzero(lesion & anatomy)) / int(np.count_nonzero(lesion))
 
 
 def _place(places: list[Mapping[str, float]], region: str, other: str) -> int | None:
