@@ -19,10 +19,10 @@ from medground.errors import ModelError
 from medground.identity import fingerprint_of
 from medground.imaging.geometry import Geometry
 from medground.imaging.reading import Radiograph
-from medground.models.base import ModelInfo, Prediction, Prepared
+from medground.models.base import MatchScores, ModelInfo, Prediction, Prepared
 from medground.models.common.runtime import Precision, Runtime
 from medground.models.common.text import Prompts
-from medground.models.networks.reference import checkpoint as checkpoints
+from medground.models.networks.reference import captions as language, checkpoint as checkpoints
 from medground.models.networks.reference.network import normalise
 from medground.models.networks.reference.picture import SIZE, picture
 from medground.models.networks.reference.text import padded
@@ -110,6 +110,36 @@ class Reference:
             saliency=saliency.numpy(),
             geometry=[image.geometry for image in prepared],
         )
+
+    def match(self, images: Sequence[Radiograph], captions: Sequence[Sequence[str]]) -> MatchScores:
+        """Return how well captions about phantoms fit, without any training for it; see ``networks.reference.captions``.
+
+        Sentences that the grammar of phantoms did not write add nothing: of real captions every pair is a tie.
+
+        Raises:
+            ModelError: images and captions differ in number, or the captions of images do.
+        """
+        if len(images) != len(captions) or len({len(c) for c in captions}) > 1:
+            raise ModelError(
+                "every image needs equally many captions", expected=len(images), got=[len(c) for c in captions][:8]
+            )
+        findings = language.findings_of([c for held in captions for c in held])
+        if not images or not findings:
+            return MatchScores(np.zeros((len(images), len(captions[0]) if captions else 0)), 1.0, "contrastive")
+        seen = self.predict(images, findings)
+        assert seen.saliency is not None
+        raw = [
+            [
+                language.fit(
+                    caption,
+                    {f: float(seen.scores[i, j]) for j, f in enumerate(findings)},
+                    {f: np.asarray(seen.saliency[i][j]) for j, f in enumerate(findings)},
+                )
+                for caption in held
+            ]
+            for i, held in enumerate(captions)
+        ]
+        return MatchScores(np.array(raw), 1.0, "contrastive")
 
     def _embed(self, finding: str) -> Tensor:
         """Return the vector of a finding, ``(D,)``."""
