@@ -10,6 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import shutil
+import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -106,6 +108,21 @@ def build(out: Path, recipe: Recipe, *, workers: int = 1) -> Path:
     }
     (out / "build.json").write_text(json.dumps(report, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     return out
+
+
+def build_into(folder: Path, recipe: Recipe) -> None:
+    """Build into a folder that appears at once when it is complete; one that another process finished first is taken."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        build(draft / "made", recipe)
+        try:
+            (draft / "made").rename(folder)
+        except OSError:
+            if not (folder / "build.json").is_file():
+                raise
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
 
 
 def draw_case(out: Path, recipe: Recipe, case: int) -> tuple[list[ChecklistItem], Counter[str]]:

@@ -1,0 +1,173 @@
+"""One model on one set of items: pictures in a stable order, each with all its items."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from medground.benchmarks.base import Entry, Item, Measured, TaskDefaults
+from medground.benchmarks.medical_checklist import asking, items as item_files
+from medground.benchmarks.medical_checklist.asking import Control, Group, Order, Pictures, Way
+from medground.benchmarks.medical_checklist.hashing import number
+from medground.benchmarks.medical_checklist.items import ChecklistItem
+from medground.benchmarks.medical_checklist.rows import SCHEMA, ChecklistMeasurer
+from medground.benchmarks.players import Players
+from medground.benchmarks.requests import Answer, Conversation, Transcript
+from medground.errors import ModelError
+from medground.identity import file_hash, fingerprint_of
+
+NAME = "medical_checklist"
+
+
+@dataclass(frozen=True)
+class ChecklistTask(TaskDefaults):
+    """A model on the items of a file.
+
+    Attributes:
+        model: who is asked.
+        dataset: label of the items.
+        file: of the items.
+        images: folder of the pictures.
+        controls: what stands in the picture's place besides.
+        order: of captions in a chat prompt.
+        template: of the prompt.
+        measurer_: reader and link.
+        batch_size: requests a call.
+    """
+
+    model: Entry
+    dataset: str
+    file: Path
+    images: Path
+    controls: tuple[Control, ...]
+    order: Order
+    template: str
+    measurer_: ChecklistMeasurer
+    batch_size: int = 8
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """Model and items."""
+        return (self.model.label, self.dataset)
+
+    @property
+    def schema(self) -> pl.Schema:
+        """Columns of the rows."""
+        return SCHEMA
+
+    @property
+    def roles(self) -> Mapping[str, Entry]:
+        """The model."""
+        return {"model": self.model}
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """Items by picture; for the control each picture has another cluster's in its place."""
+        return grouped(item_files.read(self.file), self.images)
+
+    def items(self) -> Sequence[Item]:
+        """One item a picture."""
+        return [
+            Item(group.items[0].item_id, group, tuple(p for p in (group.image, group.other) if p is not None))
+            for group in self.groups
+        ]
+
+    def fingerprint(self) -> str:
+        """What the answers depend on."""
+        return fingerprint_of(
+            NAME, self.model.identity(), file_hash(self.file), self.controls, self.order,
+            asking.TEMPLATES[self.template],
+        )  # fmt: skip
+
+    def reading(self) -> str:
+        """What the rows depend on beyond the answers."""
+        return fingerprint_of(NAME, 1, self.measurer_.reader, self.measurer_.link)
+
+    def open(self, players: Mapping[str, Any]) -> ChecklistStages:
+        """Return the stages.
+
+        Raises:
+            ModelError: the model can neither match nor chat.
+        """
+        return ChecklistStages(self, Players(players), way_of(players["model"]))
+
+    def measurer(self) -> _GroupMeasurer:
+        """Return what makes rows."""
+        return _GroupMeasurer(self.measurer_)
+
+
+@dataclass(frozen=True)
+class ChecklistStages:
+    """An opened task."""
+
+    task: ChecklistTask
+    players: Players
+    way: Way
+
+    def load(self, item: Item) -> Pictures:
+        """Decode the picture and make its controls."""
+        return asking.load(item.payload, self.task.controls)
+
+    def converse(self, item: Item, loaded: Pictures) -> Conversation[Mapping[str, Any]]:
+        """Ask about one picture."""
+        return asking.converse(item.payload, loaded, self.way, self.task.order, self.task.template)
+
+    def answer(self, role: str, capability: str, arguments: Sequence[Mapping[str, Any]]) -> Sequence[Answer]:
+        """Answer a batch of requests."""
+        return self.players.answer(role, capability, arguments)
+
+
+@dataclass(frozen=True)
+class _GroupMeasurer:
+    inner: ChecklistMeasurer
+
+    def measure(self, item: Item, transcript: Transcript) -> Measured:
+        """Make the rows of one picture."""
+        return Measured(self.inner.measure(item.payload, transcript))
+
+    def failed(self, item: Item, reason: str) -> Measured:
+        """Return rows without numbers."""
+        return Measured(self.inner.failed(item.payload, reason))
+
+
+def way_of(model: Any) -> Way:
+    """Return how a model can be asked: by matching first, else by probabilities of A and B, else in prose.
+
+    Raises:
+        ModelError: in none of these ways.
+    """
+    for way in ("match", "choose", "reply"):
+        if callable(getattr(model, way, None)):
+            return way  # type: ignore[return-value]
+    raise ModelError(
+        "a model can neither match captions nor chat", where=getattr(model, "name", type(model).__name__),
+        expected="match, choose or reply",
+    )  # fmt: skip
+
+
+def grouped(items: Sequence[ChecklistItem], images: Path) -> tuple[Group, ...]:
+    """Return items by picture, and for each picture one of another cluster, drawn by its own hash."""
+    held: dict[str, list[ChecklistItem]] = {}
+    for item in items:
+        held.setdefault(item.image or f"missing/{item.caption_id}", []).append(item)
+    names = sorted(held)
+    clusters = {name: held[name][0].cluster for name in names}
+    return tuple(
+        Group(images / name, None if (other := _other(name, names, clusters)) is None else images / other, tuple(held[name]))
+        for name in names
+    )
+
+
+def _other(name: str, names: Sequence[str], clusters: Mapping[str, str]) -> str | None:
+    start = number("shuffle", name) % len(names)
+    for step in range(len(names)):
+        other = names[(start + step) % len(names)]
+        if clusters[other] != clusters[name] and not other.startswith("missing/"):
+            return other
+    return None
+
