@@ -22,6 +22,7 @@ from medground.metrics.inference import Estimate, estimate_macro, estimate_mean,
 from medground.metrics.influence import of_mean
 
 Floats = NDArray[np.float64]
+Rows = NDArray[np.intp] | NDArray[np.bool_]
 CLIP = 1e-12
 """Least probability inside a logarithm."""
 LEAST_PER_TERM = 20
@@ -85,15 +86,27 @@ class Scored:
     @cached_property
     def by(self) -> Clusters:
         """Clusters of the items."""
-        return self._clusters(np.ones(len(self.items), dtype=bool))
+        return self._clusters(np.arange(len(self.items)))
 
-    def _clusters(self, rows: NDArray[np.bool_]) -> Clusters:
-        chosen = [i for i, r in zip(self.items, rows, strict=True) if r]
-        return clusters([i.cluster for i in chosen], [i.item_id for i in chosen])
+    @cached_property
+    def _codes(self) -> NDArray[np.int64]:
+        return clusters([i.cluster for i in self.items], [i.item_id for i in self.items]).codes
+
+    def _clusters(self, rows: Rows) -> Clusters:
+        names, codes = np.unique(self._codes[rows], return_inverse=True)
+        return Clusters(codes.astype(np.int64), len(names))
+
+    @cached_property
+    def _not_ok(self) -> NDArray[np.bool_]:
+        return (self.frame["outcome"] != "ok").to_numpy()
+
+    @cached_property
+    def _identical(self) -> NDArray[np.bool_]:
+        return self.frame["identical"].fill_null(value=False).to_numpy()
 
     def cells(self) -> Iterator[Cell]:
         """Yield every cell."""
-        everything = np.ones(len(self.items), dtype=bool)
+        everything = np.arange(len(self.items))
         yield self._mean("accuracy", everything, "all", "")
         yield from self._policies()
         yield from self._calibration(everything, "all", "")
@@ -102,9 +115,7 @@ class Scored:
         yield from self._visual()
         yield from self._order()
         for scope, names in self._groupings():
-            labels = np.array(names)
-            for name in dict.fromkeys(sorted(set(names))):
-                rows = labels == name
+            for name, rows in rows_of(names):
                 yield self._mean("accuracy", rows, scope, name)
                 if scope == "type":
                     yield from self._calibration(rows, scope, name)
@@ -120,13 +131,13 @@ class Scored:
         yield "similarity", [f"{b + 1}: {b / groups.BINS:.2f} to {(b + 1) / groups.BINS:.2f}" for b in bins]
         yield "source", [i.source for i in self.items]
 
-    def _mean(self, metric: str, rows: NDArray[np.bool_], scope: str, group: str, values: Floats | None = None) -> Cell:
+    def _mean(self, metric: str, rows: Rows, scope: str, group: str, values: Floats | None = None) -> Cell:
         held = (self.credit if values is None else values)[rows]
-        estimate = estimate_mean(held, self._clusters(rows)) if rows.any() else Estimate(None, reason=NO_ITEM)
-        failed = int((self.frame["outcome"] != "ok").to_numpy()[rows].sum()) if values is None else 0
+        estimate = estimate_mean(held, self._clusters(rows)) if len(held) else Estimate(None, reason=NO_ITEM)
+        failed = int(self._not_ok[rows].sum()) if values is None else 0
         ties = {"ties": int((held == 0.5).sum())} if metric.startswith("accuracy") else {}
         if metric == "accuracy":
-            ties["identical"] = int(self.frame["identical"].fill_null(False).to_numpy()[rows].sum())
+            ties["identical"] = int(self._identical[rows].sum())
         return self._cell(metric, scope, group, estimate, failed=failed, counts=ties)
 
     def _cell(self, metric: str, scope: str, group: str, e: Estimate, **more: Any) -> Cell:
@@ -166,9 +177,9 @@ class Scored:
             yield self._cell(f"accuracy_{name}", "all", "", estimate_mean(values, self.by))
         yield self._cell("coverage", "all", "", estimate_ratio(parsed[ok], asked[ok], self._clusters(ok)))
 
-    def _calibration(self, rows: NDArray[np.bool_], scope: str, group: str) -> Iterator[Cell]:
-        rows = rows & ~np.isnan(self.p)
-        if not rows.any():
+    def _calibration(self, rows: Rows, scope: str, group: str) -> Iterator[Cell]:
+        rows = rows[~np.isnan(self.p[rows])]
+        if not len(rows):
             if scope == "all":
                 yield from (
                     self._cell(m, scope, group, Estimate(None, reason=NO_PROBABILITY)) for m in ("brier", "log_loss", "ece")
@@ -184,8 +195,9 @@ class Scored:
 
     def _macro(self) -> Iterator[Cell]:
         parts = []
-        for tui in sorted({i.tui for i in self.items}):
-            values = np.where(np.array([i.tui == tui for i in self.items]), self.credit, np.nan)
+        types = np.array([i.tui for i in self.items])
+        for tui in sorted(set(types.tolist())):
+            values = np.where(types == tui, self.credit, np.nan)
             if not np.isnan(values).all():
                 parts.append(of_mean(values, self.by))
         estimate = estimate_macro(parts) if parts else Estimate(None, reason=NO_ITEM)
@@ -212,8 +224,8 @@ class Scored:
         _, blind = self.blind
         yield self._cell("blind", "all", "", estimate_mean(blind, self.by))
         yield self._difference("gain_blind", blind)
-        wrong = blind < 0.5
-        if wrong.any():
+        wrong = np.flatnonzero(blind < 0.5)
+        if len(wrong):
             yield self._mean("accuracy_blind_wrong", wrong, "all", "")
 
     def _difference(self, metric: str, other: Floats) -> Cell:
@@ -253,15 +265,23 @@ class Scored:
     def _terms(self) -> Iterator[Cell]:
         positives = [i.term_positive.casefold() for i in self.items]
         negatives = [i.term_negative.casefold() for i in self.items]
+        as_true, as_false = dict(rows_of(positives)), dict(rows_of(negatives))
         for row in groups.by_term(positives, negatives, self.credit):
             if row.n_positive >= LEAST_PER_TERM:
-                yield self._mean("accuracy", np.array([t == row.term for t in positives]), "term", row.term)
+                yield self._mean("accuracy", as_true[row.term], "term", row.term)
             if row.n_replacement >= LEAST_PER_TERM:
-                rows = np.array([t == row.term for t in negatives])
-                yield self._mean("wins_as_replacement", rows, "term", row.term, 1 - self.credit)
+                yield self._mean("wins_as_replacement", as_false[row.term], "term", row.term, 1 - self.credit)
             if row.n_positive + row.n_replacement >= LEAST_PER_TERM:
                 n = row.n_positive + row.n_replacement
                 yield self._cell("preference", "term", row.term, Estimate(row.preference, n=n))
+
+
+def rows_of(names: Sequence[str]) -> list[tuple[str, NDArray[np.intp]]]:
+    """Return every name, sorted, with the rows that have it."""
+    unique, codes = np.unique(np.array(names, dtype=object).astype(str), return_inverse=True)
+    order = np.argsort(codes, kind="stable")
+    parts = np.split(order, np.searchsorted(codes[order], np.arange(1, len(unique))))
+    return [(str(name), part) for name, part in zip(unique, parts, strict=True)] if len(names) else []
 
 
 def pair_credit(values: Sequence[float]) -> float:
