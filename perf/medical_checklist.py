@@ -1,6 +1,6 @@
 """Speed and memory of Medical-Checklist at the size of the paper: dictionary, build, MRCONSO, scoring.
 
-    python perf/medical_checklist.py dictionary|build|mrconso|scoring [N]
+python perf/medical_checklist.py dictionary|build|mrconso|scoring [N]
 """
 
 from __future__ import annotations
@@ -15,7 +15,25 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-SYLLABLES = ["al", "bor", "cen", "dol", "eri", "fan", "gos", "hep", "ist", "kal", "lum", "mor", "nef", "ost", "pul", "ren"]
+EMPTY = ("p_first", "p_second", "choice_first", "choice_second")
+SYLLABLES = [
+    "al",
+    "bor",
+    "cen",
+    "dol",
+    "eri",
+    "fan",
+    "gos",
+    "hep",
+    "ist",
+    "kal",
+    "lum",
+    "mor",
+    "nef",
+    "ost",
+    "pul",
+    "ren",
+]
 
 
 def words(n: int, rng: random.Random) -> list[str]:
@@ -26,7 +44,7 @@ def words(n: int, rng: random.Random) -> list[str]:
     return list(held)
 
 
-def terminology(n: int, rng: random.Random):  # noqa: ANN201
+def terminology(n: int, rng: random.Random):
     """Return n invented names over the fifteen types."""
     from medground.benchmarks.medical_checklist.semantic_types import TYPES
     from medground.benchmarks.medical_checklist.terminologies.base import Concept, Terminology
@@ -43,7 +61,27 @@ def terminology(n: int, rng: random.Random):  # noqa: ANN201
 
 def captions(n: int, names: list[str], rng: random.Random) -> list[str]:
     """Return n captions of about 24 tokens with two terms each."""
-    filler = "axial view of the patient showing a large lesion near with and in which was found after before days".split()
+    filler = [
+        "axial",
+        "view",
+        "of",
+        "the",
+        "patient",
+        "showing",
+        "a",
+        "large",
+        "lesion",
+        "near",
+        "with",
+        "and",
+        "in",
+        "which",
+        "was",
+        "found",
+        "after",
+        "before",
+        "days",
+    ]
     weights = [1 / (i + 1) for i in range(len(names))]
     drawn = rng.choices(names, weights, k=2 * n)
     out = []
@@ -104,7 +142,9 @@ def mrconso(n: int) -> None:
                 b.write(f"{cui}|{tui}|B2|Some Type|AT{i:08d}||\n")
                 for k, flag in enumerate(("P|L{0}|PF|S{0}|Y", "S|L{0}|PF|S{0}|Y", "S|L{0}|VO|S{0}|N")):
                     lat = "ENG" if k < 2 else "SPA"
-                    a.write(f"{cui}|{lat}|{flag.format(i)}|A{i}{k}||||SNOMEDCT|PT|X{i}|name {k} of concept {i}|0|N|256|\n")
+                    a.write(
+                        f"{cui}|{lat}|{flag.format(i)}|A{i}{k}||||SNOMEDCT|PT|X{i}|name {k} of concept {i}|0|N|256|\n"
+                    )
         began = time.perf_counter()
         terms = rrf.read(Path(folder))
         report(f"MRCONSO of {n // 3 * 3} rows, {len(terms.concepts)} concepts kept", began)
@@ -133,7 +173,7 @@ def scoring(n: int) -> None:
             "p": p, "credit": (p > 0.5).astype(float), "parsed": [1] * n, "answers": [1] * n, "outcome": ["ok"] * n,
             "identical": [False] * n,
         }
-    ).with_columns(*(pl.lit(None, dtype=pl.Float64).alias(c) for c in ("p_first", "p_second", "choice_first", "choice_second")))  # fmt: skip
+    ).with_columns(*(pl.lit(None, dtype=pl.Float64).alias(c) for c in EMPTY))  # fmt: skip
     began = time.perf_counter()
     cells = list(Scored("m", "d", "r", items, frame, {}, None).cells())
     report(f"{len(cells)} cells of {n} rows", began)

@@ -31,6 +31,7 @@ class Radiograph:
         source: name of the file, without its folder.
         value_range: the values (stored, after a DICOM's rescale) that were mapped to 0 and 1.
         steps: how it was decoded, in words, in order.
+        colour: ``(height, width, 3)`` whole levels, where colours were asked for (``imaging.colour``) and are there.
     """
 
     pixels: NDArray[np.float32]
@@ -39,6 +40,7 @@ class Radiograph:
     source: str = ""
     value_range: tuple[float, float] = (0.0, 1.0)
     steps: tuple[str, ...] = ()
+    colour: NDArray[np.uint8] | None = None
 
     @property
     def size(self) -> Size:

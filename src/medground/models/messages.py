@@ -82,9 +82,11 @@ class Message:
 
 
 def picture_hash(image: Radiograph) -> str:
-    """Return ``WIDTHxHEIGHT:SHA-256`` of a picture's pixels, float32 and little-endian, rows first."""
-    pixels = np.ascontiguousarray(image.pixels, dtype="<f4")
-    return f"{image.size[0]}x{image.size[1]}:{hashlib.sha256(pixels.tobytes()).hexdigest()}"
+    """Return ``WIDTHxHEIGHT:SHA-256`` of a picture's pixels (float32, little-endian, rows first) and its colours."""
+    digest = hashlib.sha256(np.ascontiguousarray(image.pixels, dtype="<f4").tobytes())
+    if image.colour is not None:
+        digest.update(np.ascontiguousarray(image.colour).tobytes())
+    return f"{image.size[0]}x{image.size[1]}:{digest.hexdigest()}"
 
 
 def conversation_hash(conversation: Sequence[Message]) -> str:

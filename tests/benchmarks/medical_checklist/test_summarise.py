@@ -27,8 +27,9 @@ from medground.benchmarks.results import Cells
 def made_items(golden: Any) -> list[ChecklistItem]:
     return [
         ChecklistItem(
-            r["item_id"], r["item_id"], r["image_id"], "s", "", r["image_id"], "", r["category"], r["term_positive"],
-            r["term_replacement"], 0, len(r["term_positive"]), r["term_positive"], r["term_replacement"], ("a",), ("b",),
+            r["item_id"], r["item_id"], r["image_id"], "s", "", r["image_id"], "", r["category"],
+            r["term_positive"], r["term_replacement"], 0, len(r["term_positive"]), r["term_positive"],
+            r["term_replacement"], ("a",), ("b",),
             r["term_positive"], r["term_replacement"], 1.0, int(r["n_tokens"]), float(r["term_similarity"]), "x",
             r["side_of_positive"],
         )  # type: ignore[arg-type]
@@ -125,7 +126,10 @@ def test_policies_agree(golden: Any) -> None:
     frame = frame_of(np.full(len(rows), np.nan), credit=right, parsed=[int(c is not None) for c in choices])
     wanted = golden.load("scoring/expected.json")["parsing"]
     cells = Cells(Scored("m", "d", "r", made_items(golden), frame, {}, None).cells())
-    got = {n: cells.one(metric=n, scope="all", group="").value for n in ("coverage", "accuracy_excluded", "accuracy_wrong", "accuracy_half")}
+    got = {
+        n: cells.one(metric=n, scope="all", group="").value
+        for n in ("coverage", "accuracy_excluded", "accuracy_wrong", "accuracy_half")
+    }
     assert got["coverage"] == pytest.approx(wanted["coverage"], abs=1e-9)
     assert got["accuracy_excluded"] == pytest.approx(wanted["excluded"]["accuracy"], abs=1e-9)
     assert got["accuracy_wrong"] == pytest.approx(wanted["as_wrong"]["accuracy"], abs=1e-9)

@@ -12,7 +12,8 @@ import numpy as np
 from medground.benchmarks.medical_checklist.items import ChecklistItem
 from medground.benchmarks.requests import Ask, Conversation
 from medground.errors import DataError
-from medground.imaging.reading import Radiograph, read_radiograph
+from medground.imaging.colour import read_picture
+from medground.imaging.reading import Radiograph
 from medground.models.base import GenerationOptions, Message
 
 Control = Literal["blank", "shuffled"]
@@ -70,16 +71,20 @@ def load(group: Group, controls: Sequence[Control]) -> Pictures:
     """
     if not group.image.is_file():
         raise DataError("the picture of an item is missing", where=group.image)
-    main = read_radiograph(group.image, case_id=group.items[0].caption_id, patient_id=group.items[0].cluster)
+    main = read_picture(group.image, case_id=group.items[0].caption_id, patient_id=group.items[0].cluster)
     blank = blank_like(main) if "blank" in controls else None
-    other = read_radiograph(group.other) if "shuffled" in controls and group.other else None
+    other = read_picture(group.other) if "shuffled" in controls and group.other else None
     return Pictures(main, blank, replace(other, case_id=f"{main.case_id} shuffled") if other else None)
 
 
 def blank_like(picture: Radiograph) -> Radiograph:
     """Return a picture of the same size that is grey throughout, for the blind twin."""
     return replace(
-        picture, pixels=np.full_like(picture.pixels, 0.5), source="blank", case_id=f"{picture.case_id} blank"
+        picture,
+        pixels=np.full_like(picture.pixels, 0.5),
+        colour=None,
+        source="blank",
+        case_id=f"{picture.case_id} blank",
     )
 
 

@@ -111,7 +111,7 @@ def build(out: Path, recipe: Recipe, *, workers: int = 1) -> Path:
 
 
 def build_into(folder: Path, recipe: Recipe) -> None:
-    """Build into a folder that appears at once when it is complete; one that another process finished first is taken."""
+    """Build into a folder that appears at once when it is complete; one that another process finished is taken."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:

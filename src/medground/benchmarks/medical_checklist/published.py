@@ -33,9 +33,7 @@ def weighted(model: str, name: str = "table3_per_category") -> float:
         model: as printed.
         name: a table with one accuracy a type.
     """
-    counts = dict(
-        table("table1_categories").filter(pl.col("metric") == "n_tests").select("group", "value").iter_rows()
-    )
+    counts = dict(table("table1_categories").filter(pl.col("metric") == "n_tests").select("group", "value").iter_rows())
     rows = table(name).filter((pl.col("model") == model) & pl.col("group").is_in(list(counts)))
     pairs = [(float(v), int(counts[g])) for g, v in rows.select("group", "value").iter_rows()]
     return sum(v * n for v, n in pairs) / sum(n for _, n in pairs)
@@ -56,5 +54,11 @@ def beside(accuracies: dict[tuple[str, str], float]) -> pl.DataFrame:
         {"type": g, "model": m, "printed": None, "ours": 100 * v, "by": "this run"}
         for (m, g), v in sorted(accuracies.items())
     ]
-    schema = {"type": pl.String(), "model": pl.String(), "printed": pl.Float64(), "ours": pl.Float64(), "by": pl.String()}
+    schema = {
+        "type": pl.String(),
+        "model": pl.String(),
+        "printed": pl.Float64(),
+        "ours": pl.Float64(),
+        "by": pl.String(),
+    }
     return pl.DataFrame(rows, schema=schema)

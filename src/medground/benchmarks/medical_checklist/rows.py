@@ -38,9 +38,9 @@ SCHEMA = pl.Schema(
 )
 """``p``: probability of the true caption; ``p_first``, ``p_second``: P(A) with the true caption as A and as B.
 
-``credit`` is the sum over parsed answers of 1 for the true caption, so that every policy follows from it, ``parsed`` and
-``answers``. ``identical``: the model gave both captions the very same score, as it does when the changed term lies beyond
-its token limit; such an item is a tie, never a hit by position.
+``credit`` is the sum over parsed answers of 1 for the true caption, so that every policy follows from it, ``parsed``
+and ``answers``. ``identical``: the model gave both captions the very same score, as it does when the changed term lies
+beyond its token limit; such an item is a tie, never a hit by position.
 """
 
 

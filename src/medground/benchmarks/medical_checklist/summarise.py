@@ -169,11 +169,13 @@ class Scored:
             return
         kept = ok & (np.nan_to_num(parsed) > 0)
         excluded = (
-            estimate_ratio(right[kept], parsed[kept], self._clusters(kept)) if kept.any() else Estimate(None, reason="no answer parsed")
+            estimate_ratio(right[kept], parsed[kept], self._clusters(kept))
+            if kept.any()
+            else Estimate(None, reason="no answer parsed")
         )
         yield self._cell("accuracy_excluded", "all", "", excluded)
         for name in ("wrong", "half"):
-            values = policy_credit(self.frame, name)  # type: ignore[arg-type]
+            values = policy_credit(self.frame, name)
             yield self._cell(f"accuracy_{name}", "all", "", estimate_mean(values, self.by))
         yield self._cell("coverage", "all", "", estimate_ratio(parsed[ok], asked[ok], self._clusters(ok)))
 
@@ -182,7 +184,8 @@ class Scored:
         if not len(rows):
             if scope == "all":
                 yield from (
-                    self._cell(m, scope, group, Estimate(None, reason=NO_PROBABILITY)) for m in ("brier", "log_loss", "ece")
+                    self._cell(m, scope, group, Estimate(None, reason=NO_PROBABILITY))
+                    for m in ("brier", "log_loss", "ece")
                 )
             return
         p = self.p[rows]
@@ -245,14 +248,18 @@ class Scored:
         by = self._clusters(both)
         right_first, right_second = a[both], b[both]
         yield self._cell("flip_rate", "all", "", estimate_mean((right_first != right_second).astype(float), by))
-        yield self._cell("consistent", "all", "", estimate_mean(((right_first == 1) & (right_second == 1)).astype(float), by))
+        yield self._cell(
+            "consistent", "all", "", estimate_mean(((right_first == 1) & (right_second == 1)).astype(float), by)
+        )
         chose_a = (right_first + 1 - right_second) / 2
         yield self._cell("position_bias", "all", "", Estimate(float(chose_a.mean() - 0.5), n=int(both.sum())))
 
     def _both_sides(self) -> tuple[Floats | None, Floats | None]:
         """Return 1 where the model is right with the true caption as A, and as B; NaN where unparsed."""
         if self.frame["p_first"].is_not_null().any() and self.frame["p_second"].is_not_null().any():
-            first, second = (self.frame[c].cast(pl.Float64).fill_null(np.nan).to_numpy() for c in ("p_first", "p_second"))
+            first, second = (
+                self.frame[c].cast(pl.Float64).fill_null(np.nan).to_numpy() for c in ("p_first", "p_second")
+            )
             return np.where(np.isnan(first), np.nan, first > 0.5), np.where(np.isnan(second), np.nan, second < 0.5)
         if not (self.frame["choice_first"].is_not_null().any() and self.frame["choice_second"].is_not_null().any()):
             return None, None

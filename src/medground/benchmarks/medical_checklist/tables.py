@@ -15,8 +15,8 @@ from medground.metrics.comparison import holm, mcnemar
 from medground.metrics.differences import correct
 
 MAIN = (
-    "accuracy", "pair_accuracy", "coverage", "accuracy_excluded", "accuracy_wrong", "accuracy_half", "brier", "log_loss",
-    "ece", "blind", "gain_blind", "accuracy_blank", "gain_blank", "accuracy_shuffled",
+    "accuracy", "pair_accuracy", "coverage", "accuracy_excluded", "accuracy_wrong", "accuracy_half", "brier",
+    "log_loss", "ece", "blind", "gain_blind", "accuracy_blank", "gain_blank", "accuracy_shuffled",
 )  # fmt: skip
 
 
@@ -31,7 +31,9 @@ def main_table(cells: Cells) -> pl.DataFrame:
             cell = cells.one(model=model, metric=metric, scope=scope, group="")
             row[specs[metric].title] = specs[metric].shown(cell.value) if cell else ""
             if metric == "accuracy" and cell is not None:
-                ends = "" if cell.low is None else f"{specs[metric].shown(cell.low)} to {specs[metric].shown(cell.high)}"
+                ends = (
+                    "" if cell.low is None else f"{specs[metric].shown(cell.low)} to {specs[metric].shown(cell.high)}"
+                )
                 row |= {"95 %": ends, "n": cell.n, "failed": cell.failed}
         macro = cells.one(model=model, metric="accuracy", scope="macro", group="")
         row["Macro"] = specs["accuracy"].shown(macro.value) if macro else ""

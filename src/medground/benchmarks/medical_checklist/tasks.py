@@ -143,7 +143,7 @@ def way_of(model: Any) -> Way:
     """
     for way in ("match", "choose", "reply"):
         if callable(getattr(model, way, None)):
-            return way  # type: ignore[return-value]
+            return way
     raise ModelError(
         "a model can neither match captions nor chat", where=getattr(model, "name", type(model).__name__),
         expected="match, choose or reply",
@@ -158,7 +158,11 @@ def grouped(items: Sequence[ChecklistItem], images: Path) -> tuple[Group, ...]:
     names = sorted(held)
     clusters = {name: held[name][0].cluster for name in names}
     return tuple(
-        Group(images / name, None if (other := _other(name, names, clusters)) is None else images / other, tuple(held[name]))
+        Group(
+            images / name,
+            None if (other := _other(name, names, clusters)) is None else images / other,
+            tuple(held[name]),
+        )
         for name in names
     )
 
@@ -170,4 +174,3 @@ def _other(name: str, names: Sequence[str], clusters: Mapping[str, str]) -> str 
         if clusters[other] != clusters[name] and not other.startswith("missing/"):
             return other
     return None
-

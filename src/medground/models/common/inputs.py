@@ -65,8 +65,18 @@ class Preprocess:
         return frame.then(Geometry.crop(frame.input, self.size, self.rounding))
 
     def __call__(self, image: Radiograph) -> tuple[NDArray[np.float32], Geometry]:
-        """Return the network's input ``(3, size, size)`` and its geometry."""
+        """Return the network's input ``(3, size, size)`` and its geometry; colours, where the picture brings them."""
+        if image.colour is not None and not self.equalise:
+            return self._coloured(image.colour), self.geometry(image.size)
         return self.normalise(image.pixels), self.geometry(image.size)
+
+    def _coloured(self, levels: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """Return the network's input for 8-bit colours ``(h, w, 3)``: each channel placed as grey levels are."""
+        channels = [
+            (self._place(levels[..., c], fill).astype(np.float32) / 255 - np.float32(mean)) / np.float32(std)
+            for c, (fill, mean, std) in enumerate(zip(self.fill, self.mean, self.std, strict=True))
+        ]
+        return np.stack(channels)
 
     def normalise(self, pixels: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the network's input ``(3, size, size)`` for pixels ``(h, w)`` in [0, 1]."""

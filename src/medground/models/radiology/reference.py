@@ -112,7 +112,7 @@ class Reference:
         )
 
     def match(self, images: Sequence[Radiograph], captions: Sequence[Sequence[str]]) -> MatchScores:
-        """Return how well captions about phantoms fit, without any training for it; see ``networks.reference.captions``.
+        """Return how well captions about phantoms fit, without training for it; see ``networks.reference.captions``.
 
         Sentences that the grammar of phantoms did not write add nothing: of real captions every pair is a tie.
 

@@ -20,8 +20,9 @@ class MalformedError(Exception):
 
 
 def picture_uri(image: Radiograph, longest: int) -> str:
-    """Return a picture as a data URI: 8-bit grey PNG, its longest side at most ``longest`` pixels (bicubic)."""
-    levels = np.rint(np.clip(image.pixels, 0, 1) * 255).astype(np.uint8)
+    """Return a picture as a data URI: 8-bit PNG in grey or colour, longest side at most ``longest`` (bicubic)."""
+    grey = np.rint(np.clip(image.pixels, 0, 1) * 255).astype(np.uint8)
+    levels = grey if image.colour is None else image.colour
     picture = Image.fromarray(levels)
     scale = longest / max(picture.size)
     if scale < 1:
