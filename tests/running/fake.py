@@ -19,7 +19,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from medground.benchmarks.base import Item, Measured
+from medground.benchmarks.base import Item, Measured, TaskDefaults
+from medground.benchmarks.requests import Answer, Ask
 from medground.benchmarks.results import Summary
 from medground.errors import DataError
 
@@ -64,7 +65,12 @@ class FakeStages:
         time.sleep(self.task.load_time)
         return pixels(item.item_id)
 
-    def infer(self, batch):
+    def converse(self, item, loaded):
+        yield [Ask("model", "look", {"x": loaded}, {"item": item.item_id})]
+        return {"size": len(loaded)}
+
+    def answer(self, role, capability, arguments):
+        batch = [asked["x"] for asked in arguments]
         self.probe.batches.append(len(batch))
         if self.probe.on_infer:
             self.probe.on_infer(len(self.probe.batches))
@@ -73,24 +79,32 @@ class FakeStages:
                 raise DataError("the map is cut short", where=f"/data/{item_id}.npy")
         time.sleep(self.task.infer_time)
         together = sum(x.sum() for x in batch)
-        return [(x.mean() + 1e-9 * together + 1e-12 * i, np.float32(x)) for i, x in enumerate(batch)]
+        return [
+            Answer({"score": x.mean() + 1e-9 * together + 1e-12 * i}, {"map": np.float32(x)})
+            for i, x in enumerate(batch)
+        ]
 
-    def measure(self, item, loaded, inferred):
+
+class FakeMeasurer:
+    def __init__(self, task):
+        self.task, self.probe = task, task.probe
+
+    def measure(self, item, transcript):
         self.probe.measured.append(item.item_id)
         if item.item_id in self.task.bad_truth:
             raise DataError("the mask is cut short", where=f"/data/{item.item_id}.mask.png")
         if self.probe.on_measure:
             self.probe.on_measure(item)
-        score, saliency = inferred
-        counts = [int((loaded > t).sum()) for t in (0.25, 0.5, 0.75)]
-        row = {"item_id": item.item_id, "score": score, "counts": counts, "state": "ok"}
-        return Measured([row], {"map": saliency})
+        (answer,) = transcript.answers("model")
+        counts = [int((answer.arrays["map"] > t).sum()) for t in self.task.thresholds]
+        row = {"item_id": item.item_id, "score": answer.values["score"], "counts": counts, "state": "ok"}
+        return Measured([row])
 
     def failed(self, item, reason):
         return Measured([{"item_id": item.item_id, "score": None, "counts": None, "state": reason}])
 
 
-class FakeTask:
+class FakeTask(TaskDefaults):
     def __init__(
         self,
         path=("model", "data"),
@@ -104,6 +118,8 @@ class FakeTask:
         version="1",
         load_time=0.0,
         infer_time=0.0,
+        thresholds=(0.25, 0.5, 0.75),
+        files=None,
     ):
         self.path, self.batch_size, self.version = path, batch_size, version
         self.n, self.bad, self.bad_truth = n, set(bad), set(bad_truth)
@@ -111,14 +127,25 @@ class FakeTask:
         self.probe = probe or Probe()
         self.load_time, self.infer_time = load_time, infer_time
         self.schema = SCHEMA
+        self.thresholds = thresholds
+        self.files = files or {}
+        self.cohort = batch_size
+        self.roles = {}
 
     def items(self):
-        return [Item(f"s{i:02d}") for i in range(self.n)]
+        ids = [f"s{i:02d}" for i in range(self.n)]
+        return [Item(item_id, files=self.files.get(item_id, ())) for item_id in ids]
+
+    def reading(self):
+        return f"thresholds {self.thresholds}"
+
+    def measurer(self):
+        return FakeMeasurer(self)
 
     def fingerprint(self):
         return f"{'/'.join(self.path)} {self.version}"
 
-    def open(self):
+    def open(self, players):
         self.probe.opened.append(self.path)
         return FakeStages(self)
 
@@ -126,8 +153,9 @@ class FakeTask:
 class FakeBenchmark:
     name = "fake"
 
-    def __init__(self, *tasks):
+    def __init__(self, *tasks, reading="plain"):
         self._tasks = tasks
+        self.reading = (reading, {})
 
     def tasks(self):
         return self._tasks

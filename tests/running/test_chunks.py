@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from medground.benchmarks.base import Measured
 from medground.errors import RunError
+from medground.running.arrays import pack_arrays
 from medground.running.chunks import (
     DamagedChunkError,
     Failure,
@@ -26,8 +26,8 @@ ROWS = [{"id": "a", "x": 0.1, "counts": np.arange(3)}, {"id": "b", "x": None, "c
 @pytest.fixture
 def written(tmp_path):
     files = chunk_files(tmp_path, ("m", "d"), "00000-abc")
-    measured = [("a", Measured(ROWS[:1], {"map": np.ones(2)})), ("b", Measured(ROWS[1:]))]
-    receipt = write_chunk(files, SCHEMA, measured, [Failure("b", "cut", "cut | where: b")])
+    arrays = pack_arrays([("a", {"map": np.ones(2)})])
+    receipt = write_chunk(files, encode_rows(ROWS, SCHEMA), arrays, 2, [Failure("b", "cut", "cut | where: b")])
     return files, receipt
 
 
@@ -36,7 +36,7 @@ def test_a_chunk_comes_back(written):
     assert read_receipt(files) == receipt
     assert receipt.items == 2
     assert receipt.failures == (Failure("b", "cut", "cut | where: b"),)
-    frame = pl.read_parquet(files.rows)
+    frame = pl.read_parquet(files.table)
     assert frame.schema == SCHEMA
     assert frame.to_dicts() == [
         {"id": "a", "x": 0.1, "counts": [0, 1, 2]},
@@ -46,7 +46,7 @@ def test_a_chunk_comes_back(written):
 
 def test_files_lie_where_the_design_says(written, tmp_path):
     names = sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file())
-    assert names == ["maps/m/d/00000-abc.npz", "rows/m/d/00000-abc.json", "rows/m/d/00000-abc.parquet"]
+    assert names == ["m/d/00000-abc.json", "m/d/00000-abc.npz", "m/d/00000-abc.parquet"]
 
 
 def test_without_a_receipt_a_chunk_is_not_finished(written):
@@ -55,7 +55,7 @@ def test_without_a_receipt_a_chunk_is_not_finished(written):
     assert read_receipt(files) is None
 
 
-@pytest.mark.parametrize("which", ["rows", "arrays", "receipt"])
+@pytest.mark.parametrize("which", ["table", "arrays", "receipt"])
 @pytest.mark.parametrize("damage", ["cut", "emptied", "one bit", "removed"])
 def test_damage_is_found(written, which, damage):
     files, _ = written

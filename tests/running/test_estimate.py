@@ -40,9 +40,9 @@ def test_a_batch_that_cannot_be_read_asks_no_model(fake, tmp_path):
 
 def test_finished_chunks_are_not_counted_again_and_tell_the_size(fake, tmp_path):
     execute(fake.two_tasks(), tmp_path, options=OPTIONS)
-    stored = sum(p.stat().st_size for kind in ("rows", "maps") for p in (tmp_path / kind / "a").rglob("*.*"))
-    next(tmp_path.glob("rows/a/data/00002-*.json")).unlink()
-    next(tmp_path.glob("rows/a/data/00003-*.parquet")).write_bytes(b"")
+    stored = sum(p.stat().st_size for p in tmp_path.rglob("a/data/*.*"))
+    next(tmp_path.glob("readings/*/rows/a/data/00002-*.json")).unlink()
+    next(tmp_path.glob("readings/*/rows/a/data/00003-*.parquet")).write_bytes(b"")
     first, second = estimate(fake.two_tasks(), tmp_path, options=OPTIONS)
     assert (first.items_left, first.chunks_left) == (8, 2)
     assert first.bytes == pytest.approx(stored * 8 / 23, rel=0.3)

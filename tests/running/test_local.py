@@ -8,9 +8,9 @@ import time
 import polars as pl
 import pytest
 
-from medground.benchmarks.base import evaluate
-from medground.errors import DataError, ModelError, RunError
-from medground.running.local import run_local
+from medground.benchmarks.requests import Exchange, Transcript
+from medground.errors import DataError, LimitError, RunError
+from medground.running.local import Allowance, run_local
 from medground.running.options import Options
 from medground.running.plan import make_plan
 from medground.running.profile import Profile, total
@@ -38,17 +38,23 @@ def run(folder, tasks, *, progress=None, todo=None, **options):
     """Run everything that is not finished in a folder; return the rows by task."""
     options = Options(**{"chunk": 4} | options)
     plan = make_plan(tasks, chunk_size=options.chunk)
-    with Store(folder, CONFIG) as store:
+    with Store(folder, CONFIG, reading="plain") as store:
         work = [(p, [c for c in p.chunks if store.finished(c) is None]) for p in plan.tasks]
         profiles = run_local(work, store, options, progress)
         return [store.rows(p) for p in plan.tasks], profiles
 
 
 def oracle(task, chunk):
-    items, stages, rows = task.items(), task.open(), []
+    stages, measurer, rows = task.open({}), task.measurer(), []
+    items = task.items()
     for start in range(0, len(items), chunk):
-        for measured in evaluate(stages, items[start : start + chunk], task.batch_size):
-            rows += measured.rows
+        part = items[start : start + chunk]
+        for first in range(0, len(part), task.batch_size):
+            batch = part[first : first + task.batch_size]
+            answers = stages.answer("model", "look", [{"x": stages.load(item)} for item in batch])
+            for item, answer in zip(batch, answers, strict=True):
+                transcript = Transcript(item.item_id, (Exchange("model", "look", {}, answer),))
+                rows += measurer.measure(item, transcript).rows
     return rows
 
 
@@ -122,15 +128,12 @@ def test_the_bound_on_memory_holds(fake, tmp_path, workers, memory_items):
         def load(self, item):
             return Decoded(super().load(item))
 
-        def infer(self, batch):
-            return super().infer([x.array for x in batch])
+        def converse(self, item, loaded):
+            return super().converse(item, loaded.array)
 
-        def measure(self, item, loaded, inferred):
-            time.sleep(0.002)
-            return super().measure(item, loaded.array, inferred)
-
-    task = fake.FakeTask(n=60, batch_size=3, infer_time=0.001)
-    task.open = lambda: Stages(task)
+    probe = fake.Probe(on_measure=lambda _: time.sleep(0.002))
+    task = fake.FakeTask(n=60, batch_size=3, infer_time=0.001, probe=probe)
+    task.open = lambda _: Stages(task)
     run(tmp_path, [task], workers=workers, memory_items=memory_items, chunk=15)
     gc.collect()
     assert alive == [0]
@@ -204,7 +207,7 @@ def test_stop_names_the_item_and_keeps_what_is_finished(fake, tmp_path, workers,
     assert "on_error: skip" in str(caught.value)
     assert "s09" in caught.value.got
     assert isinstance(caught.value.__cause__, DataError)
-    assert len(list(tmp_path.rglob("*.parquet"))) >= 2
+    assert len(list(tmp_path.rglob("rows/**/*.parquet"))) >= 2
     setattr(task, trouble, set())
     rows, _ = run(tmp_path, [task], workers=workers)
     assert len(rows[0]) == 20
@@ -234,7 +237,7 @@ def boom(what):
     ("hook", "what", "note"),
     [
         ("on_load", "s09", "while item 's09' of model/data was being loaded"),
-        ("on_infer", 5, "while the model of model/data was given s08, s09"),
+        ("on_infer", 5, "while model of model/data was asked to look"),
         ("on_measure", "s09", "while item 's09' of model/data was being measured"),
     ],
 )
@@ -246,7 +249,7 @@ def test_any_other_error_ends_the_run_cleanly(fake, tmp_path, workers, hook, wha
     assert caught.value.__notes__ == [note]
     assert any(entry.name == "raise_it" for entry in caught.traceback)
     assert threading.active_count() == before
-    assert len(list(tmp_path.rglob("*.json"))) >= 2
+    assert len(list(tmp_path.rglob("rows/**/*.json"))) >= 2
     rows, _ = run(tmp_path, [fake.FakeTask(n=20, batch_size=2)], workers=workers)
     assert len(rows[0]) == 20
 
@@ -258,16 +261,16 @@ def test_ctrl_c_in_the_model_keeps_what_the_model_had_finished(fake, tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path, [fake.FakeTask(n=20, batch_size=2, probe=fake.Probe(on_infer=interrupt))], workers=2)
-    assert len(list(tmp_path.rglob("*.parquet"))) == 2
+    assert len(list(tmp_path.rglob("rows/**/*.parquet"))) == 2
 
 
 def test_a_model_that_loses_an_item_is_found_out(fake, tmp_path):
     task = fake.FakeTask(n=6, batch_size=3)
     stages = fake.FakeStages(task)
-    infer = stages.infer
-    stages.infer = lambda batch: infer(batch)[1:]
-    task.open = lambda: stages
-    with pytest.raises(ModelError, match=r"s00, s01, s02\n  expected: 3\n  got: 2"):
+    answer = stages.answer
+    stages.answer = lambda *asked: answer(*asked)[1:]
+    task.open = lambda _: stages
+    with pytest.raises(RuntimeError, match=r"0 answers to 1 requests of model\.look"):
         run(tmp_path, [task], workers=1)
 
 
@@ -278,13 +281,70 @@ def test_an_error_while_storing_stops_the_run(fake, tmp_path, workers):
     with pytest.raises(RunError, match="columns"):
         run(tmp_path, [task], workers=workers)
     assert len(task.probe.batches) < 100
-    assert not list(tmp_path.rglob("*.parquet"))
+    assert not list(tmp_path.rglob("rows/**/*.parquet"))
 
 
 def test_the_opened_hook_runs_in_the_thread_of_the_model(fake, tmp_path):
     calls = []
     plan = make_plan([fake.FakeTask(("a",)), fake.FakeTask(("b",), n=0)])
-    with Store(tmp_path, CONFIG) as store:
+    with Store(tmp_path, CONFIG, reading="plain") as store:
         work = [(p, p.chunks) for p in plan.tasks]
         run_local(work, store, Options(workers=1), opened=lambda: calls.append(threading.get_ident()))
-    assert calls == [threading.get_ident()]
+    assert set(calls) == {threading.get_ident()}
+
+
+def test_with_skip_no_error_of_a_plug_in_ends_a_run(fake, tmp_path):
+    probe = fake.Probe(on_measure=boom("s09"))
+    rows, _ = run(tmp_path, [fake.FakeTask(n=20, batch_size=2, probe=probe)], workers=2, on_error="skip")
+    states = dict(zip(rows[0]["item_id"], rows[0]["state"], strict=True))
+    assert {item: state for item, state in states.items() if state != "ok"} == {"s09": "BoomError while being measured"}
+
+
+@pytest.mark.parametrize(("failures", "ends"), [(1, True), (2, False), (None, False)])
+def test_a_run_ends_when_more_items_fail_than_are_allowed(fake, tmp_path, failures, ends):
+    task = fake.FakeTask(n=20, batch_size=2, bad=("s03", "s11"))
+    plan = make_plan([task], chunk_size=4)
+    with Store(tmp_path, CONFIG, reading="plain") as store:
+        work, options = [(p, p.chunks) for p in plan.tasks], Options(chunk=4, workers=1, on_error="skip")
+        if ends:
+            with pytest.raises(LimitError, match="more items failed"):
+                run_local(work, store, options, allowance=Allowance(failures))
+        else:
+            run_local(work, store, options, allowance=Allowance(failures))
+
+
+def test_a_deadline_ends_a_run_with_its_chunks_safe(fake, tmp_path):
+    task = fake.FakeTask(n=40, batch_size=2, infer_time=0.02)
+    plan = make_plan([task], chunk_size=4)
+    with Store(tmp_path, CONFIG, reading="plain") as store:
+        allowance = Allowance(deadline=time.monotonic() + 0.15)
+        with pytest.raises(LimitError, match="deadline"):
+            run_local([(p, p.chunks) for p in plan.tasks], store, Options(chunk=4, workers=0), allowance=allowance)
+        assert 1 <= store.n_finished < 10
+
+
+def test_another_reading_asks_nothing_and_its_rows_follow_from_what_was_said(fake, tmp_path):
+    task = fake.FakeTask(n=23, batch_size=3, bad=("s04",))
+    first, _ = run(tmp_path, [task], workers=2, on_error="skip")
+    asked = len(task.probe.batches)
+    other = fake.FakeTask(n=23, batch_size=3, bad=("s04",), thresholds=(0.5,), probe=task.probe)
+    rows, _ = run(tmp_path, [other], workers=2, on_error="skip")
+    assert len(task.probe.batches) == asked
+    assert rows[0]["score"].to_list() == first[0]["score"].to_list()
+    assert rows[0]["state"].to_list() == first[0]["state"].to_list()
+    assert [c and c[1:2] for c in first[0]["counts"].to_list()] == rows[0]["counts"].to_list()
+
+
+def test_a_picture_that_changes_costs_its_chunk_and_no_other(fake, tmp_path):
+    files = {f"s{i:02d}": (tmp_path / f"s{i:02d}.png",) for i in range(12)}
+    for (path,) in files.values():
+        path.write_text("as it was")
+    task = fake.FakeTask(n=12, batch_size=2, files=files)
+    run(tmp_path / "run", [task], workers=2)
+    asked = len(task.probe.batches)
+    files["s05"][0].touch()
+    run(tmp_path / "run", [task], workers=2)
+    assert len(task.probe.batches) == asked, "the same content at another time is the same picture"
+    files["s05"][0].write_text("another one")
+    run(tmp_path / "run", [task], workers=2)
+    assert len(task.probe.batches) == asked + 2

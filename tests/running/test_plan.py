@@ -13,7 +13,7 @@ def test_every_item_comes_once_and_in_order(fake, sizes, batch_size, chunk_size)
     plan = make_plan(tasks, chunk_size=chunk_size)
     assert plan.n_items == sum(sizes)
     for index, (task, planned) in enumerate(zip(tasks, plan.tasks, strict=True)):
-        batches = [batch for chunk in planned.chunks for batch in chunk.batches()]
+        batches = [batch for chunk in planned.chunks for batch in chunk.cohorts()]
         assert [item for batch in batches for item in batch] == task.items()
         assert all(1 <= len(batch) <= batch_size for batch in batches)
         assert all(len(chunk.items) == chunk_size for chunk in planned.chunks[:-1])
