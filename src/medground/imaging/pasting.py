@@ -172,7 +172,7 @@ def residue(lesion: Mask, support: Mask, alpha: Grey) -> tuple[float, float] | N
     area = int(np.count_nonzero(lesion))
     if area == 0:
         return None
-    return 1.0 - np.count_nonzero(lesion & support) / area, float(1.0 - alpha[lesion].mean())
+    return float(1.0 - np.count_nonzero(lesion & support) / area), float(1.0 - alpha[lesion].mean())
 
 
 def _taps(cells: int, out: int) -> tuple[NDArray[np.int64], NDArray[np.int64], Grey]:

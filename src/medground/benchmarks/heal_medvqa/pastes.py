@@ -111,6 +111,6 @@ def paste(
         alpha = alpha_of(support, box, rule.sigma * target.shape[1], rule.feather)
         image = blended(target, block, alpha, box)
     left = residue(lesion, support, alpha) if lesion is not None else None
-    outside = np.count_nonzero((image < 0) | (image > 1)) / image.size
+    outside = float(np.count_nonzero((image < 0) | (image > 1)) / image.size)
     pixels = np.clip(image, 0.0, 1.0).astype(np.float32)
     return Pasted(pixels, left and left[0], left and left[1], outside)
