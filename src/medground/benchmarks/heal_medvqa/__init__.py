@@ -4,3 +4,158 @@ Closed and open questions about findings in anatomical regions; then the words o
 test, TPT) or the pixels of the region (visual perturbation test, VPT) change, and "yes" should turn into "no". Controls
 change something that should leave the answer alone.
 """
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from medground.benchmarks.base import Entry, Role, Setting
+from medground.errors import ConfigError
+from medground.metrics import decide
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from medground.benchmarks.heal_medvqa.choices import Choices
+    from medground.benchmarks.heal_medvqa.tasks import HealTask
+    from medground.benchmarks.results import Summary
+
+
+class HealMedVQA:
+    """Region questions with textual and visual perturbations, and the controls that should change nothing.
+
+    Args:
+        samplers: of negatives, used in turn; see ``docs/heal_medvqa.md`` for what each leaves to a blind reader.
+        questions: least and most questions an image.
+        open_share: share of the questions that are open.
+        valid_only: ask negatives only about pairs that hold in some counted image.
+        quartets: swapped quartets, on phantoms.
+        relation: options of the relation rule: ``threshold``, ``lesions``, ``denominator``, ``counting``, ``touch``.
+        paste: options of a paste: ``blend``, ``feather``, ``sigma``, ``support``, ``matching``.
+        donor: whose pixels are pasted: ``prefers_normal``, ``normal``, ``region_normal`` or ``lacks_finding``.
+        masks: where anatomies are, for datasets other than phantoms: ``{source: folder, root: FOLDER}``, or ``thirds``
+            or ``halves`` of the picture as a crude stand-in.
+        longest: side that pictures are shrunk to before they are pasted and shown; 0: as they are.
+        train_share: patients that counts are made over and that are never asked about.
+        instruction: appended to every question, such as "Answer yes or no."
+        max_new_tokens: of a reply.
+        pictures: specimens of pastes that a report shows, of datasets that may be passed on.
+        rules: margins and minima of decisions, by family, where they differ from the usual.
+    """
+
+    name: ClassVar[str] = "heal_medvqa"
+    roles: ClassVar[Mapping[str, Role]] = {
+        "models": Role("model", ("reply",), least=1),
+        "datasets": Role("dataset", least=1),
+    }
+    readings: ClassVar[Mapping[str, str]] = {}
+    doors: ClassVar[Mapping[str, str]] = {"build": "medground.benchmarks.heal_medvqa.folder:build_folder"}
+
+    def __init__(
+        self,
+        samplers: tuple[str, ...] = ("popular_by_frequency", "same_question_other_picture"),
+        questions: tuple[int, int] = (2, 5),
+        open_share: float = 0.3,
+        valid_only: bool = False,
+        quartets: int = 40,
+        relation: dict[str, Any] | None = None,
+        paste: dict[str, Any] | None = None,
+        donor: Literal["prefers_normal", "normal", "region_normal", "lacks_finding"] = "prefers_normal",
+        masks: dict[str, Any] | None = None,
+        longest: int = 512,
+        train_share: float = 0.3,
+        instruction: str = "",
+        max_new_tokens: int = 64,
+        pictures: int = 8,
+        rules: dict[str, dict[str, Any]] | None = None,
+    ) -> None:
+        self._given = {
+            "samplers": samplers,
+            "questions": questions,
+            "open_share": open_share,
+            "valid_only": valid_only,
+            "quartets": quartets,
+            "relation": relation or {},
+            "paste": paste or {},
+            "donor": donor,
+            "masks": masks,
+            "longest": longest,
+            "train_share": train_share,
+        }
+        self.instruction, self.max_new_tokens, self.pictures = instruction, max_new_tokens, pictures
+        self.rules = decide.rules(rules)
+        self._setting = Setting(models=())
+        self.choices(0)  # a mistake in the options is told at once
+
+    def choices(self, seed: int) -> Choices:
+        """Return the checked choices of the build.
+
+        Raises:
+            ConfigError: an option is unknown or of a wrong type.
+        """
+        from medground.benchmarks.heal_medvqa.options import checked_choices
+
+        return checked_choices(self._given, seed)
+
+    def bind(self, setting: Setting) -> None:
+        """See :class:`medground.benchmarks.base.Benchmark`."""
+        if not setting.datasets:
+            raise ConfigError(
+                "heal_medvqa needs at least one dataset", where="benchmark.datasets", fix="datasets: [{name: phantom}]"
+            )
+        self._setting = setting
+
+    @property
+    def reading(self) -> tuple[str, Any]:
+        """The readers of yes and no, and of findings."""
+        from medground.readers.findings import Findings
+        from medground.readers.yes_no import YesNo
+
+        readers = {reader.name: reader.version for reader in (YesNo, Findings)}
+        return "rules", readers
+
+    def tasks(self) -> Sequence[HealTask]:
+        """Every model on every dataset."""
+        from medground.benchmarks.heal_medvqa.tasks import HealTask
+
+        return [
+            HealTask(
+                model,
+                dataset,
+                self.choices(self._setting.seed),
+                self.instruction,
+                self.max_new_tokens,
+                self.pictures if self._shown(dataset) else 0,
+                self._setting.batch_size,
+            )
+            for model in self._setting.models
+            for dataset in self._setting.datasets
+        ]
+
+    @staticmethod
+    def _shown(dataset: Entry) -> bool:
+        return bool(getattr(dataset.card, "redistributable", False))
+
+    def summarise(self, rows: Mapping[tuple[str, ...], pl.DataFrame]) -> Summary:
+        """Summarise rows, by (model, dataset); see :func:`medground.benchmarks.heal_medvqa.summarise.summarise`."""
+        from medground.benchmarks.heal_medvqa.summarise import summarise
+
+        cards = {model.label: model.card for model in self._setting.models}
+        return summarise(rows, rules=self.rules, reading=self.reading[0], about=self._about(), cards=cards)
+
+    def _about(self) -> dict[str, Any]:
+        from medground.benchmarks.heal_medvqa.options import about
+        from medground.benchmarks.heal_medvqa.tasks import opened
+
+        choices = self.choices(self._setting.seed)
+        return {d.label: about(opened(d, choices)[1], choices) for d in self._setting.datasets}
+
+    def manifest(self) -> Mapping[str, Any]:
+        """Every choice in words, and what the build counted."""
+        return {"instruction": self.instruction, "build": self._about(), "notes": self.notes()}
+
+    def notes(self) -> list[str]:
+        """Return what must be known beforehand: where anatomies come from, and which margins decide."""
+        said = [f"{label}: {facts['statement']}" for label, facts in self._about().items()]
+        return [*said, f"decisions about rates: {self.rules['rate'].in_words()}"]

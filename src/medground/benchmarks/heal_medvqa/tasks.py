@@ -1,0 +1,214 @@
+"""The work of a run: one chat model on one dataset, an item a question with all its variants."""
+
+from __future__ import annotations
+
+import base64
+import io
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+from PIL import Image
+
+from medground.benchmarks.base import Entry, Item, Measured, TaskDefaults
+from medground.benchmarks.heal_medvqa import rows
+from medground.benchmarks.heal_medvqa.asking import BASE, Loaded, asks, files_of, load, notes_of
+from medground.benchmarks.heal_medvqa.choices import Choices
+from medground.benchmarks.heal_medvqa.gallery import Gallery, Picture
+from medground.benchmarks.heal_medvqa.plan import Asked, Build, build
+from medground.benchmarks.players import Players
+from medground.benchmarks.requests import Answer, Conversation, Transcript
+from medground.identity import fingerprint_of
+from medground.imaging.reading import Radiograph
+from medground.models.messages import GenerationOptions
+from medground.readers.findings import Findings
+from medground.readers.yes_no import YesNo
+
+_RECENT = 32  # pictures kept: questions of one image are neighbours, and normal donors serve often
+_THUMB = 192  # longest side of the pictures that a report shows
+
+
+@dataclass(frozen=True)
+class Payload:
+    """What an item carries.
+
+    Attributes:
+        asked: the question and its variants.
+        specimen: whether its pictures before and after are kept for the report.
+    """
+
+    asked: Asked
+    specimen: bool = False
+
+
+@dataclass(frozen=True)
+class HealTask(TaskDefaults):
+    """One model on one dataset.
+
+    Attributes:
+        model: who is asked.
+        dataset: whose pictures are shown.
+        choices: of the build and its pastes.
+        instruction: appended to every question.
+        max_new_tokens: of a reply.
+        pictures: specimens to keep for the report.
+        batch_size: requests a call.
+    """
+
+    model: Entry
+    dataset: Entry
+    choices: Choices
+    instruction: str = ""
+    max_new_tokens: int = 64
+    pictures: int = 8
+    batch_size: int = 8
+
+    @property
+    def schema(self) -> pl.Schema:
+        """Columns of the rows."""
+        return rows.SCHEMA
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """Model and dataset."""
+        return self.model.label, self.dataset.label
+
+    @property
+    def roles(self) -> Mapping[str, Entry]:
+        """The chat model."""
+        return {"model": self.model}
+
+    def items(self) -> Sequence[Item]:
+        """Every question, in the build's order."""
+        gallery, left = self.gallery, self.pictures
+        items = []
+        for asked in self.built.asked:
+            shown = left > 0 and any(variant.name == "vpt" for variant in asked.planned.variants)
+            left -= shown
+            items.append(Item(asked.question.question_id, Payload(asked, shown), files_of(asked, gallery)))
+        return items
+
+    def fingerprint(self) -> str:
+        """A hash of model, pictures, masks and every choice."""
+        chosen = asdict(self.choices) | {"instruction": self.instruction, "tokens": self.max_new_tokens}
+        return fingerprint_of("heal_medvqa", 1, self.model.identity(), self.gallery.fingerprint(), repr(chosen))
+
+    def reading(self) -> str:
+        """A hash of the readers."""
+        return fingerprint_of("heal_medvqa rows", 1, YesNo().fingerprint(), Findings().fingerprint())
+
+    def open(self, players: Mapping[str, Any]) -> HealStages:
+        """Return the stages; the model must reply to pictures."""
+        return HealStages(Players(players, {"model": ("reply", "pictures")}, by="heal_medvqa"), self)
+
+    def measurer(self) -> HealMeasurer:
+        """Return what makes rows."""
+        return HealMeasurer(self.gallery.findings)
+
+    @property
+    def gallery(self) -> Gallery:
+        """The pictures; shared by all tasks of this process on the same dataset and choices."""
+        return opened(self.dataset, self.choices)[0]
+
+    @property
+    def built(self) -> Build:
+        """The questions; shared likewise."""
+        return opened(self.dataset, self.choices)[1]
+
+
+_OPENED: dict[str, tuple[Gallery, Build]] = {}
+_LOCK = threading.Lock()
+
+
+def opened(dataset: Entry, choices: Choices) -> tuple[Gallery, Build]:
+    """Return gallery and build of a dataset, made once a process."""
+    key = f"{dataset.identity()} {choices!r}"
+    with _LOCK:
+        if key not in _OPENED:
+            gallery = choices.gallery(dataset.shared())
+            _OPENED[key] = gallery, build(gallery, choices.draw, donor=choices.donor)
+        return _OPENED[key]
+
+
+class _Recent:
+    """A gallery that keeps the last pictures in memory."""
+
+    def __init__(self, gallery: Gallery) -> None:
+        self._gallery, self._kept = gallery, OrderedDict[str, Picture]()
+        self._lock = threading.Lock()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._gallery, name)
+
+    def picture(self, image_id: str) -> Picture:
+        """Return a picture, from memory where it was shown lately."""
+        with self._lock:
+            if image_id in self._kept:
+                self._kept.move_to_end(image_id)
+                return self._kept[image_id]
+        picture = self._gallery.picture(image_id)
+        with self._lock:
+            self._kept[image_id] = picture
+            if len(self._kept) > _RECENT:
+                self._kept.popitem(last=False)
+        return picture
+
+
+class HealStages:
+    """An opened task."""
+
+    def __init__(self, players: Players, task: HealTask) -> None:
+        self._players, self._task = players, task
+        self._options = GenerationOptions(max_new_tokens=task.max_new_tokens)
+
+    @cached_property
+    def _gallery(self) -> Any:
+        return _Recent(self._task.gallery)
+
+    def load(self, item: Item) -> Loaded:
+        """Return the pictures of a question, perturbed ones made."""
+        return load(item.payload.asked, self._gallery, self._task.choices.paste)
+
+    def converse(self, item: Item, loaded: Loaded) -> Conversation[Mapping[str, Any]]:
+        """Ask the base question and every variant in one round."""
+        payload: Payload = item.payload
+        yield asks(payload.asked, loaded, self._gallery.words, self._task.instruction, self._options)
+        notes: dict[str, Any] = {"pictures": notes_of(loaded)}
+        if payload.specimen:
+            notes["specimen"] = {name: png(loaded.pictures[name].radiograph) for name in (BASE, "vpt")}
+        return notes
+
+    def answer(self, role: str, capability: str, arguments: Sequence[Mapping[str, Any]]) -> Sequence[Answer]:
+        """Let the model reply."""
+        return self._players.answer(role, capability, arguments)
+
+
+class HealMeasurer:
+    """Makes rows of what was said."""
+
+    def __init__(self, findings: Sequence[str]) -> None:
+        self._vocabulary, self._yes_no, self._findings = tuple(findings), YesNo(), Findings()
+
+    def measure(self, item: Item, transcript: Transcript) -> Measured:
+        """Return one row a variant."""
+        made = rows.rows_of(item.payload.asked, transcript, self._yes_no, self._findings, self._vocabulary)
+        return Measured(made)
+
+    def failed(self, item: Item, reason: str) -> Measured:
+        """Return the rows of a question that could not be asked."""
+        return Measured(rows.failed(item.payload.asked, reason))
+
+
+def png(radiograph: Radiograph) -> str:
+    """Return a small PNG of a picture as a data URI."""
+    pixels = np.round(radiograph.pixels * 255).astype(np.uint8)
+    image = Image.fromarray(pixels)
+    image.thumbnail((_THUMB, _THUMB))
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG", optimize=True)
+    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
