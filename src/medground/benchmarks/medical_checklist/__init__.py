@@ -49,7 +49,7 @@ class MedicalChecklist:
         seed: of phantoms and of the audit's halves.
     """
 
-    name: ClassVar[str] = NAME
+    name: ClassVar[str] = "medical_checklist"
     roles: ClassVar[Mapping[str, Role]] = {"models": Role("model", ("match", "choose", "reply"), least=1)}
     readings: ClassVar[Mapping[str, str]] = {"reader": "reader"}
     doors: ClassVar[Mapping[str, str]] = {}

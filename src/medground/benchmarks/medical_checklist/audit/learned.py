@@ -31,7 +31,7 @@ class Learned:
         seed: of the split.
     """
 
-    name = "learned"
+    name: str = "learned"
 
     def __init__(self, folds: int = FOLDS, penalty: float = 1.0, seed: int = 0) -> None:
         self.folds, self.penalty, self.seed = folds, penalty, seed

@@ -18,7 +18,7 @@ class TermFrequency:
         reference: captions of papers that share none with the items.
     """
 
-    name = "term_frequency"
+    name: str = "term_frequency"
 
     def __init__(self, reference: Iterable[str]) -> None:
         self._reference = [fold(text) for text in reference]
