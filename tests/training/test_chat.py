@@ -255,3 +255,20 @@ def test_figures_by_hand(cases):
     each = asker.log_probabilities(picture, texts[0], ["yes", "no", "normal"])
     assert each[0] - each[1] == pytest.approx(both_at_once[0][0], abs=0.5)
     assert asker.masks(picture, ["heart", "aorta"]).shape == (2, 224, 224)
+
+
+def test_a_whole_training_writes_weights_and_card(tmp_path):
+    from medground.models.chat.small_chat import SmallChat
+    from medground.training.chat import train_chat
+
+    lines: list[str] = []
+    schedule = Schedule(steps=2, warm_up=1)
+    path = train_chat(tmp_path, twin=True, recipe=SMALL, schedule=schedule, tests=4, say=lines.append)
+    assert path.name == "small_chat_twin.safetensors"
+    model = SmallChat(checkpoint=path, device="cpu")
+    assert model.card["recipe"]["shortcut"] is True
+    assert {"closed, balanced accuracy", "TPT, anatomy swapped, flips", "mask Dice"} <= set(model.card["figures"])
+    card = (tmp_path / "small_chat_twin.md").read_text()
+    assert "shortcut twin" in card
+    assert "must not be used on patients" in card
+    assert any(line.startswith("closed, balanced accuracy") for line in lines)
