@@ -60,7 +60,7 @@ class Loba:
         licence="Apache-2.0 with the small chat model; otherwise that of the backbone",
         citation="Localizing Before Answering, IJCAI 2025, arXiv 2505.00744; re-implemented, no code is public",
         obtain="works on the small chat model that ships; `medground train loba` prepares a LLaVA folder of yours",
-        seen=SEEN,
+        seen={dataset: f"on the small chat model: {part}" for dataset, part in SEEN.items()},
     )
 
     def __init__(
@@ -82,6 +82,11 @@ class Loba:
         if vision or language:
             decoding = LobaDecoding(vision=vision, language=language, reading=reading, alpha=alpha)
         self.engine = Engine(self.backbone, decoding, grounded=grounded)
+
+    def seen_patients(self, dataset: str) -> frozenset[str]:
+        """Return the patients of a dataset whose pictures a small backbone has seen; a folder tells none."""
+        card = getattr(self.backbone, "card", {})
+        return frozenset(card.get("seen_patients", {}).get(dataset, ()))
 
     def reply(
         self, conversations: Sequence[Sequence[Message]], options: GenerationOptions | None = None
