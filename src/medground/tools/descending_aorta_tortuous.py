@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import numpy as np
+
 from medground.tools.anatomy import Anatomy
 from medground.tools.base import Mark, Measurement, dropped
 from medground.tools.descending import sections
@@ -18,11 +20,17 @@ class DescendingAortaTortuous:
     rule = RULES["descending_aorta_tortuous"]
 
     def measure(self, anatomy: Anatomy) -> Measurement:
-        """Measure on the picture's own pixels: the threshold is per pixel, so nothing may be resized before."""
+        """Measure on the picture's own pixels: the threshold is per pixel, so nothing may be resized before.
+
+        A source that knows the edge on the pixels that the threshold was made for gives it as the landmark
+        ``descending_edge_points`` (a phantom does); otherwise the edge of the mask is taken.
+        """
         cut = sections(anatomy)
         if cut.reason is not None:
             return dropped(self.name, cut.reason, **cut.parts)
-        value, each = mean_curvature(cut.edge)
+        given = anatomy.landmarks.get("descending_edge_points")
+        edge = cut.edge if given is None else np.asarray(given, dtype=np.float64).reshape(-1, 2)
+        value, each = mean_curvature(edge)
         rounded = self.rule.rounded(value)
         points = [(float(x), float(y)) for x, y in cut.parts["points"]]
         marks = (

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable
 
 from medground.benchmarks.cxreasondial.plans import Plan, Step
-from medground.judges.base import PARTS
 
 #: What names a task in a query, most specific first.
 _CUES: tuple[tuple[str, str], ...] = (
@@ -24,6 +23,7 @@ _CUES: tuple[tuple[str, str], ...] = (
     ("trachea_deviation", r"windpipe|trachea(?:l (?:dev|pos|shift|line)\w*)?\b"),
 )  # fmt: skip
 _PATTERNS = tuple((task, re.compile(pattern, re.I)) for task, pattern in _CUES)
+_SENTENCE = re.compile(r"(?<=[.?!;])\s+|\b(?:and then|also)\s*:", re.I)
 #: Structures that are only a yardstick beside another task's own words.
 _YARDSTICK = frozenset(("trachea_deviation", "cardiomegaly"))
 _VISUAL = re.compile(
@@ -89,11 +89,18 @@ def plan(query: str, before: Iterable[Step] = ()) -> Plan:
 
 
 def _tasks(text: str, last: list[Step]) -> list[str]:
-    found = {task: match for task, pattern in _PATTERNS if (match := pattern.search(text)) is not None}
-    if "descending_aorta_tortuous" in found and "descending_aorta_enlargement" in found and not _asks_width(text):
-        del found["descending_aorta_enlargement"]
-    strong = [task for task in found if task not in _YARDSTICK]
-    tasks = list(found) if not strong else strong + [t for t in found if t in _YARDSTICK and _asked_itself(t, text)]
+    strong: list[str] = []
+    weak: list[str] = []
+    for sentence in _SENTENCE.split(text):
+        found = [task for task, pattern in _PATTERNS if pattern.search(sentence) is not None]
+        if {"descending_aorta_tortuous", "descending_aorta_enlargement"} <= set(found) and not _asks_width(sentence):
+            found.remove("descending_aorta_enlargement")
+        for task in found:
+            if task not in _YARDSTICK or _asked_itself(task, sentence):
+                strong.append(task)
+            elif len(found) == 1:
+                weak.append(task)
+    tasks = list(dict.fromkeys(strong or weak))
     if tasks:
         return tasks
     if _NO_TOOL.search(text):
@@ -114,7 +121,7 @@ def _asked_itself(task: str, text: str) -> bool:
     if task == "cardiomegaly":
         return (
             re.search(
-                r"heart size|is the heart|cardiac (?:size|silhouette)|cardiomegaly|\bctr\b|cardiothoracic|heart (?:enlarged|big)",
+                r"heart size|size of the heart|is the heart|cardiac (?:size|silhouette)|cardiomegaly|\bctr\b|cardiothoracic|heart (?:enlarged|big)",
                 text,
                 re.I,
             )
@@ -122,7 +129,7 @@ def _asked_itself(task: str, text: str) -> bool:
         )
     return (
         re.search(
-            r"tracheal (?:dev|pos|shift)\w*|is the (?:trachea|windpipe)|trachea (?:pushed|deviat|central|in the mid)\w*|windpipe",
+            r"tracheal (?:dev|pos|shift)\w*|(?:side on which|direction of|position of|show) the (?:trachea|windpipe)|is the (?:trachea|windpipe)|trachea (?:pushed|deviat|central|in the mid)\w*|windpipe",
             text,
             re.I,
         )
@@ -142,27 +149,3 @@ def _kinds(text: str) -> list[str]:
         if not _VISUAL.search(part)
     )
     return ["diagnostic", "visual"] if _DIAGNOSTIC.search(rest) else ["visual"]
-
-
-def asked_parts(query: str) -> tuple[str, ...]:
-    """Which parts of the evidence a query wants; all three where it does not say.
-
-    >>> asked_parts("Only tell me the cardiothoracic ratio, please.")
-    ('measurement',)
-    """
-    text = query.lower()
-    value = re.search(
-        r"\b(?:ratio|angle|share|number|which (?:posterior )?rib|value|how (?:wide|many|large|much)|margins?|curvature|measure\w*|overlap|side|figure|degrees)\b",
-        text,
-    )
-    rule = re.search(r"\b(?:criterion|threshold|limit|cut-?off|rule|standard)\b", text)
-    label = re.search(
-        r"\b(?:conclusion|result|verdict|judge|is (?:the|it|there)|are (?:the|there)|was (?:the|it)|were|does|did|enlarged|assess|normal|abnormal|what do you (?:make|think))\b",
-        text,
-    )
-    if re.search(r"\bonly\b|\bjust\b", text) and value:
-        return ("measurement",)
-    wanted = [name for name, hit in zip(PARTS, (value, rule, label), strict=False) if hit]
-    if wanted == ["criterion"]:
-        return ("criterion",)
-    return ("measurement", "criterion", "conclusion")

@@ -24,6 +24,11 @@ _LIMIT_AFTER = re.compile(
     r"range is|is (?:adequate|fine|normal)|are required|used for)",
     re.I,
 )
+#: A limit's own words may stand further off: "the limit of the cardiothoracic ratio is 0.50".
+_LIMIT_FAR = re.compile(
+    r"\b(?:limit|threshold|cut-?\s?off|normal range|ceiling|minimum)s? (?:of|for) (?:the )?[a-z -]{3,40} (?:is|are|of|=|:)\s*(?:from )?$",
+    re.I,
+)
 #: Words before a number that compare a value with it.
 _COMPARED = re.compile(
     r"(?:\b(?:below|under|above|over|exceed\w*|beyond|less than|more than|greater than|higher than|lower than|reach\w*|against|outside|"
@@ -199,7 +204,11 @@ class Binder:
         is_limit = self._is_limit(value)
         if not near and not is_limit and _DIFFERENCE.match(after):
             return "skip"
-        strong = _LIMIT_BEFORE.search(before) is not None or _LIMIT_AFTER.match(after) is not None
+        strong = (
+            _LIMIT_BEFORE.search(before) is not None
+            or _LIMIT_FAR.search(before) is not None
+            or _LIMIT_AFTER.match(after) is not None
+        )
         measured = self._own_value_first(before)
         cued = strong or (not measured and _COMPARED.search(before) is not None)
         if in_range and not is_limit:

@@ -1,0 +1,213 @@
+"""An agent that measures: plan, tools, and a reply from what the tools returned.
+
+It answers as a chat model does, so a run asks it like any other. It knows the case by the id of the picture that it is
+shown, and measures on that case's own masks alone; it never looks at the pixels.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from medground.benchmarks.cxreasondial.evidence import evidence_of, sentences
+from medground.benchmarks.cxreasondial.phantoms import SIZE, Phantoms
+from medground.benchmarks.cxreasondial.planner import plan
+from medground.benchmarks.cxreasondial.plans import Plan, read_plan, record
+from medground.errors import DataError
+from medground.identity import fingerprint_of
+from medground.judges.base import EVIDENCE_TYPES, Request
+from medground.models.base import GenerationOptions, Message, ModelInfo, Reply, ToolSpec
+from medground.tools import TASKS, Anatomy, Folder, Masks, tool
+
+PARTS = ("measurement", "criterion", "conclusion")
+#: The one tool that a planning model is offered.
+MEASURE = ToolSpec(
+    "measure",
+    "Measure one diagnostic task on the radiograph of this conversation. Call it once for each task and evidence type "
+    "that the user's last message asks for; call nothing if it asks for none.",
+    {
+        "type": "object",
+        "properties": {
+            "task": {"type": "string", "enum": list(TASKS)},
+            "evidence_type": {"type": "string", "enum": list(EVIDENCE_TYPES)},
+        },
+        "required": ["task", "evidence_type"],
+        "additionalProperties": False,
+    },
+)
+_SYSTEM = (
+    "You plan measurements on a chest radiograph. Do not answer from your own knowledge or from the picture. "
+    "diagnostic: value, criterion and conclusion in words. visual: the measurement drawn on the picture."
+)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One tool call of a turn: what was measured, and what came of it."""
+
+    task: str
+    evidence_type: str
+    status: str
+    reason: str | None
+    seconds: float
+    output: str
+
+    def record(self) -> dict[str, Any]:
+        """The step as JSON-like data; how long it took is told, and is no part of any identity."""
+        return {
+            "task": self.task,
+            "evidence_type": self.evidence_type,
+            "status": self.status,
+            "reason": self.reason,
+            "output": self.output,
+        }
+
+
+class Agent:
+    """Plans, measures and replies from the tools' output alone.
+
+    Args:
+        masks: a folder of masks, one folder a case (see ``docs/cxreasondial.md``); by default phantoms are measured.
+        planner: ``rules``, or the name of a chat model that can call tools.
+        planner_parameters: of that model's constructor.
+        size: width of the phantoms' pictures.
+        time_limit: seconds that the measurements of one turn may take.
+    """
+
+    name: ClassVar[str] = "cxreason_agent"
+    info: ClassVar[ModelInfo] = ModelInfo(
+        title="Measuring agent", kind="zero-shot", licence="part of medground", obtain="nothing; masks of the cases"
+    )
+    capabilities: ClassVar[frozenset[str]] = frozenset({"reply", "pictures", "several_pictures", "draws"})
+
+    def __init__(
+        self,
+        masks: Path | None = None,
+        planner: str = "rules",
+        planner_parameters: dict[str, Any] | None = None,
+        size: int = SIZE,
+        time_limit: float = 10.0,
+    ) -> None:
+        self._masks: Masks = Phantoms(size=size) if masks is None else Folder(masks)
+        self._planner_name, self._parameters = planner, planner_parameters or {}
+        self._size, self._limit, self._folder = size, time_limit, masks
+        self._planner = _model(planner, self._parameters) if planner != "rules" else None
+        self._cached: tuple[str, Anatomy] | None = None
+
+    def fingerprint(self) -> str:
+        """Planner, tools and masks."""
+        planner = self._planner.fingerprint() if self._planner is not None else "rules/1"
+        return fingerprint_of("cxreason_agent/1", planner, str(self._folder), self._size)
+
+    def reply(
+        self, conversations: Sequence[Sequence[Message]], options: GenerationOptions | None = None
+    ) -> Sequence[Reply]:
+        """Answer the last message of each conversation.
+
+        ``Reply.data`` holds the plan, a trace of every step, and the overlays with their named points.
+        """
+        plans = self._plans(conversations, options)
+        return [self._answer(c, p) for c, p in zip(conversations, plans, strict=True)]
+
+    def _plans(
+        self, conversations: Sequence[Sequence[Message]], options: GenerationOptions | None
+    ) -> list[tuple[Plan, str]]:
+        if self._planner is None:
+            return [(plan_of(conversation), "rules") for conversation in conversations]
+        asked = [[Message("system", _SYSTEM), *_without_pictures(c)] for c in conversations]
+        given = options or GenerationOptions()
+        replies = self._planner.reply(asked, GenerationOptions(given.max_new_tokens, seed=given.seed, tools=(MEASURE,)))
+        return [planned(reply) for reply in replies]
+
+    def _answer(self, conversation: Sequence[Message], planned: tuple[Plan, str]) -> Reply:
+        steps, how = planned
+        if how.startswith("failed"):
+            return Reply("", "error", how)
+        try:
+            anatomy = self._anatomy(_case_of(conversation))
+            trace, overlays, text = self._measure(anatomy, sorted(steps))
+        except DataError as error:
+            return Reply("", "error", error.what if hasattr(error, "what") else "no masks")
+        words = " ".join(text) or "That is not among what I can measure."
+        data = {"plan": record(steps), "planner": how, "trace": [s.record() for s in trace], "overlays": overlays}
+        return Reply(words, data=data)
+
+    def _measure(
+        self, anatomy: Anatomy, steps: Sequence[tuple[str, str]]
+    ) -> tuple[list[Step], list[dict[str, Any]], list[str]]:
+        started, trace, overlays, text = time.monotonic(), [], [], []
+        for task, kind in steps:
+            if time.monotonic() - started > self._limit:
+                trace.append(Step(task, kind, "skipped", "time limit", 0.0, ""))
+                text.append(f"I ran out of time before measuring {task.replace('_', ' ')}.")
+                continue
+            before = time.monotonic()
+            measured = tool(task).measure(anatomy)
+            seconds = time.monotonic() - before
+            if measured.status == "dropped":
+                output = f"{task.replace('_', ' ').capitalize()} cannot be measured here ({measured.reason})."
+            else:
+                evidence = evidence_of(measured, anatomy.view)
+                output = sentences(Request(task, kind, evidence, PARTS))
+                if kind == "visual":
+                    points = [{"name": p.name, "x": p.x, "y": p.y} for p in evidence.landmarks]
+                    overlays.append({"task": task, "landmarks": points})
+            trace.append(Step(task, kind, measured.status, measured.reason, seconds, output))
+            text.append(output)
+        return trace, overlays, text
+
+    def _anatomy(self, case_id: str) -> Anatomy:
+        if self._cached is None or self._cached[0] != case_id:
+            self._cached = (case_id, self._masks.anatomy(case_id))
+        return self._cached[1]
+
+
+def plan_of(conversation: Sequence[Message]) -> Plan:
+    """Plan the last message by rules; earlier messages say what it may refer back to."""
+    last: Plan = frozenset()
+    steps: Plan = frozenset()
+    for message in conversation:
+        if message.role == "user":
+            steps = plan(message.text, last)
+            last = steps or last
+    return steps
+
+
+def planned(reply: Reply) -> tuple[Plan, str]:
+    """Read a planning model's tool calls; a call outside the lists makes the plan invalid."""
+    if reply.outcome != "ok":
+        return frozenset(), f"failed: the planner answered nothing ({reply.outcome})"
+    try:
+        return read_plan([dict(c.arguments) for c in reply.tool_calls if c.name == MEASURE.name]), "model"
+    except DataError:
+        return frozenset(), "failed: the plan names what there is not"
+
+
+def _case_of(conversation: Sequence[Message]) -> str:
+    for message in conversation:
+        for image in message.images:
+            return image.case_id
+    raise DataError("the agent was shown no picture", expected="one, whose case has masks")
+
+
+def _without_pictures(conversation: Sequence[Message]) -> list[Message]:
+    return [Message(m.role, m.text) for m in conversation if m.role in ("user", "assistant")]
+
+
+def _model(name: str, parameters: Mapping[str, Any]) -> Any:
+    from medground.models.base import require
+    from medground.registry import create
+
+    model = create("model", name, parameters, where="models.planner")
+    require(model, {"reply"}, by="the planner of the agent")
+    return model
+
+
+def check_agent(model: Any) -> bool:
+    """Whether a model plans and draws, so that planning and pictures apply to it."""
+    from medground.models.base import capabilities_of
+
+    return "draws" in capabilities_of(model)
