@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from medground.benchmarks.cxreasondial.build import MeasuredCase
+from medground.errors import DataError
 from medground.tools import Anatomy, measure
+from medground.worlds.phantom.scene import Scene, make_scene
 
 #: Width and height of the pictures, and of the masks that are measured.
 SIZE = 512
@@ -23,7 +26,7 @@ class Phantoms:
 
     seed: int = 0
     size: int = SIZE
-    population: str = "tasks"
+    population: Literal["default", "tasks"] = "tasks"
 
     def case_id(self, number: int) -> str:
         """Id of a case."""
@@ -58,10 +61,7 @@ class Phantoms:
         pixels = draw(self._scene(case_id), self.size).pixels
         Image.fromarray(pixels if pixels.dtype.name == "uint8" else (pixels * 255).round().astype("uint8")).save(path)
 
-    def _scene(self, case_id: str):  # type: ignore[no-untyped-def]
-        from medground.errors import DataError
-        from medground.worlds.phantom.scene import make_scene
-
+    def _scene(self, case_id: str) -> Scene:
         parts = case_id.split("-")
         if len(parts) != 3 or parts[0] != "phantom" or not (parts[1] + parts[2]).isdecimal():
             raise DataError("this is not the id of a phantom", expected="phantom-SEED-NUMBER", got=case_id)
