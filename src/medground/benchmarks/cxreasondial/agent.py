@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,10 +17,10 @@ from medground.benchmarks.cxreasondial.evidence import evidence_of, sentences
 from medground.benchmarks.cxreasondial.phantoms import SIZE, Phantoms
 from medground.benchmarks.cxreasondial.planner import plan
 from medground.benchmarks.cxreasondial.plans import Plan, read_plan, record
-from medground.errors import DataError
+from medground.errors import ConfigError, DataError
 from medground.identity import fingerprint_of
 from medground.judges.base import EVIDENCE_TYPES, Request
-from medground.models.base import GenerationOptions, Message, ModelInfo, Reply, ToolSpec
+from medground.models.base import GenerationOptions, Message, ModelInfo, Reply, ToolSpec, require
 from medground.tools import TASKS, Anatomy, Folder, Masks, tool
 
 PARTS = ("measurement", "criterion", "conclusion")
@@ -198,16 +199,15 @@ def _without_pictures(conversation: Sequence[Message]) -> list[Message]:
 
 
 def _model(name: str, parameters: Mapping[str, Any]) -> Any:
-    from medground.models.base import require
-    from medground.registry import create
-
-    model = create("model", name, parameters, where="models.planner")
+    module, _, attribute = name.partition(":")
+    try:
+        place = import_module(module if attribute else f"medground.models.chat.{module}")
+        named = (v for v in vars(place).values() if isinstance(v, type) and vars(v).get("name") == module)
+        cls = getattr(place, attribute) if attribute else next(named)
+    except (ImportError, AttributeError, StopIteration) as error:
+        raise ConfigError(
+            f"there is no planner {name!r}", expected="rules, a chat model of medground, or package.module:Class"
+        ) from error
+    model = cls(**parameters)
     require(model, {"reply"}, by="the planner of the agent")
     return model
-
-
-def check_agent(model: Any) -> bool:
-    """Whether a model plans and draws, so that planning and pictures apply to it."""
-    from medground.models.base import capabilities_of
-
-    return "draws" in capabilities_of(model)

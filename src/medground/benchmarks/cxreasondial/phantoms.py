@@ -36,7 +36,7 @@ class Phantoms:
         """Masks and landmarks of a case, by its id."""
         from medground.worlds.phantom.structures import structures
 
-        scene = self._scene(case_id)
+        scene = self.scene(case_id)
         found = structures(scene, self.size)
         return Anatomy(self.size, self.size, scene.view, found.masks, found.landmarks)
 
@@ -58,10 +58,15 @@ class Phantoms:
 
         from medground.worlds.phantom.drawing import draw
 
-        pixels = draw(self._scene(case_id), self.size).pixels
+        pixels = draw(self.scene(case_id), self.size).pixels
         Image.fromarray(pixels if pixels.dtype.name == "uint8" else (pixels * 255).round().astype("uint8")).save(path)
 
-    def _scene(self, case_id: str) -> Scene:
+    def scene(self, case_id: str) -> Scene:
+        """The scene of a case.
+
+        Raises:
+            DataError: the id names no phantom.
+        """
         parts = case_id.split("-")
         if len(parts) != 3 or parts[0] != "phantom" or not (parts[1] + parts[2]).isdecimal():
             raise DataError("this is not the id of a phantom", expected="phantom-SEED-NUMBER", got=case_id)
