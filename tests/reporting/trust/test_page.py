@@ -119,6 +119,14 @@ def test_several_benchmarks_give_a_trust_report_and_its_details(
     assert path.stat().st_size < 12_000_000
 
 
+def test_limits_of_the_run_file_are_held_against_the_cells(suite: list[Summary]) -> None:
+    stated = {"limits": [{"question": "points", "above_floor_by": 20}, {"metric": "pointing", "at_least": 95}]}
+    page = read_text(render([run_of(suite[0], stated)]))
+    rows = [[c.text for c in row.children] for row in page.all("section", id="page")[0].all("tr")]
+    assert ["“points” above its floor by 20", "looker", "d", "60.0 [58.0, 62.0]", "passed"] in rows
+    assert ["pointing at least 95", "looker", "d", "60.0 [58.0, 62.0]", "failed"] in rows
+
+
 def test_a_summary_with_scores_alone_makes_a_proper_page(suite: list[Summary]) -> None:
     only = replace(suite[0], verdicts=[suite[0].verdicts[1]], models=[ModelFacts(label="looker")])
     html = render([run_of(Summary.from_json(json.loads(json.dumps(only.to_json()))))])

@@ -91,6 +91,11 @@ class Tile:
         return _headline(self.told[0], short) if self.told else ""
 
     @property
+    def open_figure(self) -> str:
+        """Value and interval in one piece, as they stand where nothing is claimed."""
+        return ", ".join(filter(None, [self.figure, self.interval]))
+
+    @property
     def interval(self) -> str:
         """Its interval: ``95.7-98.1``."""
         text = _headline(self.told[0], spread) if self.told else ""
@@ -102,13 +107,20 @@ class Tile:
         if not self.told:
             return ""
         headline = self.told[0].verdict.headline
-        n = "" if headline is None else f"n {headline.n:,}"
+        n = "" if headline is None else items_of(headline)
         return n if len(self.told) == 1 else f"{n}, 1 of {len(self.told)}"
 
 
 def _headline(told: Told, write: _Writer) -> str:
     cell = told.verdict.headline
     return "" if cell is None else write(cell, told.summary.spec(cell.metric))
+
+
+def items_of(cell: Cell) -> str:
+    """Return what a figure rests on: patients where they are counted, classes of a mean over classes, else n."""
+    if "patients" in cell.counts:
+        return count(cell.counts["patients"], "patient")
+    return count(cell.n, "class", "classes") if cell.scope == "macro" else f"n {cell.n:,}"
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from itertools import groupby
 
 from markupsafe import Markup
 
+from medground.benchmarks.limits import Checked, check_limits, read_limits
 from medground.reporting.page import environment, policy
 from medground.reporting.runs import Run, unique_names
 from medground.reporting.trust.board import CLASSES, Board
@@ -44,6 +45,7 @@ def render(runs: Sequence[Run], details: str = "") -> str:
         signs=[(sign, WORDS[word]) for word, sign in CLASSES.items()],
         sentences=sentences(board),
         hundreds=hundreds(board),
+        limits=_limits(runs),
         empty=sum(tile.answer in {"not asked", "cannot be told"} for row in board.rows for tile in row.tiles),
         sections=sections(summaries),
         runs=[_provenance(run, name) for run, name in zip(runs, unique_names(runs), strict=True)],
@@ -68,6 +70,12 @@ def _about(runs: Sequence[Run]) -> str:
     benchmarks = list(dict.fromkeys(run.benchmark for run in runs))
     when = f", {dates[0]}" if len(dates) == 1 else f", {dates[0]} to {dates[-1]}" if dates else ""
     return f"{', '.join(benchmarks)}{when}"
+
+
+def _limits(runs: Sequence[Run]) -> list[Checked]:
+    """Return what the limits of the run files come to; a limit that several state is held once."""
+    stated = {limit: None for run in runs for limit in read_limits(run.config.get("limits") or [])}
+    return check_limits(list(stated), [run.summary for run in runs])
 
 
 def _provenance(run: Run, name: str) -> dict[str, object]:
