@@ -36,7 +36,7 @@ class Limit:
         group: of the cell, such as a finding.
         at_least: the interval must lie above it.
         at_most: the interval must lie below it.
-        above_floor_by: the interval must lie above the floor by so much; a paired difference decides where there is one.
+        above_floor_by: the interval must lie above the floor by so much; a paired difference decides if there is one.
 
     Raises:
         ConfigError: neither or both of metric and question, or not exactly one bound.
