@@ -20,6 +20,7 @@ from medground.metrics import permutation
 from medground.metrics.bootstrap import Clusters
 from medground.metrics.inference import (
     ONE_PATIENT,
+    SHARE,
     Estimate,
     Limits,
     beta_limits,
@@ -107,6 +108,43 @@ def compare_means(
     gain, loss = of_mean(np.maximum(d, 0), by), of_mean(np.maximum(-d, 0), by)
     made = _tested(part, _gain_and_loss(gain, loss, part.value), level, (seed, draws), part.contribution)
     return replace(made, gain=gain.value, loss=loss.value)
+
+
+def difference_of_groups(
+    first: ArrayLike, second: ArrayLike, one: Clusters, two: Clusters, level: float = 0.95
+) -> Estimate:
+    """Compare the means of two groups that share no patient (other scenes, other datasets), by square-and-add.
+
+    Args:
+        first: (N,) values in [0, 1] of the first group, NaN where undefined.
+        second: (M,) of the second.
+        one: patients of the first.
+        two: patients of the second.
+        level: of the interval.
+
+    Returns:
+        The difference with its intervals; there is no paired test.
+    """
+    parts = of_mean(first, one), of_mean(second, two)
+    a, b = parts
+    n, undefined = min(a.n, b.n), a.n_undefined + b.n_undefined
+    if a.value is None or b.value is None:
+        return Estimate(None, n=n, n_undefined=undefined, evidence=(0,), level=level, reason=a.reason or b.reason)
+    d, fewest = a.value - b.value, min(a.patients, b.patients)
+    if fewest < 2:
+        return Estimate(d, n=n, n_undefined=undefined, evidence=(fewest,), level=level, reason=ONE_PATIENT)
+
+    def limits(at: float) -> Limits:
+        (a_low, a_high), (b_low, b_high) = (
+            bounded(p.value or 0.0, p.patients, p.effective, p.variance, SHARE, at) for p in parts
+        )
+        down, up = (
+            math.hypot((a.value or 0.0) - a_low, b_high - (b.value or 0.0)),
+            math.hypot(a_high - (a.value or 0.0), (b.value or 0.0) - b_low),
+        )
+        return max(-1.0, d - down), min(1.0, d + up)
+
+    return Estimate(d, *limits(level), *limits(inner_level(level)), n, undefined, (fewest,), level)
 
 
 def compare_aucs(

@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
-from medground.metrics.bootstrap import bootstrap_mean, clusters, percentile_interval
+from medground.metrics import decide
+from medground.metrics.bootstrap import clusters
+from medground.metrics.differences import difference_of_groups
+from medground.metrics.spec import MetricSpec
 from medground.metrics.values import mean_defined
 
+_MASS = MetricSpec("mass", "Mass on the cause", family="mass")
+_RULE = replace(decide.DEFAULTS["mass"], reliability=None)  # of figures that are printed, not of a method
 HOLDS, NOT, OPEN = "holds", "does not hold", "cannot be said"
 
 
-def findings(
-    rows: pl.DataFrame, globals_: Sequence[Mapping[str, Any]], replicates: int, seed: int
-) -> list[dict[str, Any]]:
+def findings(rows: pl.DataFrame, globals_: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the published patterns with what was measured.
 
     Args:
         rows: of all regimes.
-        globals_: the verdicts of the global methods.
-        replicates: bootstrap replicates.
-        seed: of the bootstrap.
+        globals_: the checks of the global methods.
     """
     local = rows.filter(pl.col("scope") == "local")
     methods = [str(method) for method in local["method"].unique(maintain_order=True)]
     found = [
-        _alike(local.filter(pl.col("method") == method), method, modality, replicates, seed)
+        _alike(local.filter(pl.col("method") == method), method, modality)
         for method in methods
         for modality in ("image", "text")
     ]
@@ -38,24 +40,25 @@ def findings(
     return [line for line in found if line]
 
 
-def _alike(rows: pl.DataFrame, method: str, modality: str, replicates: int, seed: int) -> dict[str, Any]:
+def _alike(rows: pl.DataFrame, method: str, modality: str) -> dict[str, Any]:
     """Mass on the causal mask in the pure and the spurious regime: equal, or higher for the shortcut model?"""
     parts = [rows.filter(pl.col("regime") == regime) for regime in ("pure", "spurious")]
-    values = [part[f"{modality}_mass"].to_numpy() for part in parts]
-    means = [mean_defined(v) for v in values]
-    drawn = [
-        bootstrap_mean(v, clusters(part["scene_id"].to_list()), replicates, seed + k)
-        for k, (v, part) in enumerate(zip(values, parts, strict=True))
-        if len(part)
-    ]
-    if len(drawn) < 2 or any(mean.value is None for mean in means):
+    if not all(len(part) for part in parts):
         return {}
-    first, second = (float(mean.number) for mean in means)
-    interval = percentile_interval(drawn[1] - drawn[0])
-    low, high = interval.low, interval.high
-    word = OPEN
-    if low is not None and high is not None:
-        word = "higher for the shortcut" if low > 0 else "lower for the shortcut" if high < 0 else "alike"
+    values = [part[f"{modality}_mass"].cast(pl.Float64).fill_null(float("nan")).to_numpy() for part in parts]
+    by = [clusters(part["scene_id"].to_list()) for part in parts]
+    found = difference_of_groups(values[1], values[0], by[1], by[0])
+    if found.value is None:
+        return {}
+    first, second = (float(mean_defined(v).number) for v in values)
+    low, high = found.low, found.high
+    words: dict[decide.Word, str] = {
+        "better": "higher for the shortcut",
+        "worse": "lower for the shortcut",
+        "equivalent": "alike",
+        "cannot be told": OPEN,
+    }
+    word = words[decide.decide_level(found, 0.0, _MASS, _RULE).word]
     return {
         "pattern": f"{method}: {modality} mass on the causal mask, shortcut minus reasoning",
         "reasoning": first,

@@ -44,8 +44,7 @@ def _local(cells: pl.DataFrame, data: Mapping[str, Any]) -> Iterator[dict[str, A
         check = checks.get((method, modalities[metric]))
         word = None
         if check:
-            mark = "*" if check["p_holm"] is not None and check["p_holm"] > 0.05 else ""
-            word = check["verdict"] + mark
+            word = check["verdict"]
         yield _line("Local explainers", method, modalities[metric], _by_regime(chosen), word)
 
 

@@ -61,7 +61,7 @@ def summarise(
     table = frame(cells).with_columns(regime=_regime(regimes))
     draws = max(options.replicates, 200)
     checks = global_checks(kept, draws, options.seed)
-    local = local_checks(kept, draws, options.seed, options.level)
+    local = local_checks(kept, options.seed, options.level)
     data = {
         "regimes": {regime: {"model": model, "data": name} for (model, name), regime in regimes.items()},
         "filter": "right answers only, cross excepted" if options.only_right else "all answers",
@@ -69,7 +69,7 @@ def summarise(
         "failed": failed.select("regime", "scene_id", "reason").to_dicts(),
         "local": local,
         "additive_fallacy": checks,
-        "findings": findings(kept, checks, draws, options.seed),
+        "findings": findings(kept, checks),
         "published_source": SOURCE,
         "intervals": {"level": options.level, "replicates": options.replicates, "seed": options.seed},
         "calls": _calls(joined),

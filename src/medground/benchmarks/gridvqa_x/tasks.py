@@ -17,6 +17,7 @@ from medground.benchmarks.gridvqa_x.rows import MODEL, SCHEMA, blank, local_row
 from medground.benchmarks.requests import Answer, Ask, Conversation, Transcript
 from medground.errors import ModelError
 from medground.explainers.base import Asker, Attribution, Example, Pool, Scores
+from medground.explainers.retest import explained
 from medground.identity import fingerprint_of
 from medground.models.base import QuestionAnswerer, require
 from medground.worlds.gridvqa.build import picture_of
@@ -75,7 +76,7 @@ class PoolStages:
 
     def _explained(self, explainer: Any, index: int) -> Answer:
         try:
-            return kept_attribution(explainer.explain(self._pool, index))
+            return kept_attribution(explained(explainer, self._pool, index))
         except ModelError as error:
             # What a method needs and a model lacks (gradients, say) is a result, not a failure of the run.
             reason = error.what

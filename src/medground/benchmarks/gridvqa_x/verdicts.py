@@ -2,13 +2,15 @@
 
 Local methods are judged on the same scenes of D_pure under both models, relational questions only. The reasoning
 model's answer comes from targets, anchors and directions, the shortcut model's from everything that fits the target's
-words. So a faithful map puts more mass on anchors (image), on directions and anchors (text), under the first. The
-difference is tested by a paired bootstrap over scenes, corrected over all verdicts (Holm). Global methods face the
-additive fallacy check.
+words. So a faithful map puts more mass on anchors (image), on directions and anchors (text), under the first. By the
+one decision rule (:mod:`medground.metrics.decide`) the difference must clear the margin of masses, on enough scenes,
+and the method must give the same map again when only its seed changes. Global methods face the additive fallacy check
+(:mod:`medground.metrics.additive`); its rules by means alone stand beside it.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -18,32 +20,42 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from medground.benchmarks.claims import LEAST, MARGINS, beyond
 from medground.benchmarks.gridvqa_x.specs import EVIDENCE, Modality
 from medground.benchmarks.results import Answer, Cell, Cells, Question, Verdict
 from medground.errors import MetricError
+from medground.explainers.retest import IMAGE, TEXT
+from medground.metrics import decide
+from medground.metrics.additive import decide_additive
 from medground.metrics.bootstrap import clusters
-from medground.metrics.comparison import holm, paired_means
+from medground.metrics.differences import Difference, compare_means, correct
 from medground.metrics.fallacy import Fallacy, Series, additive_fallacy, series
+from medground.metrics.spec import MetricSpec
 from medground.metrics.values import none_if_nan
 from medground.worlds.gridvqa.world import PAIRS
 
-TELLS, CANNOT, WRONG = "tells them apart", "cannot tell them apart", "points the wrong way"
+TELLS, ALIKE, CANNOT, WRONG = (
+    "tells them apart",
+    "treats them alike",
+    "is not shown to tell them apart",
+    "points the wrong way",
+)
+_WORDS: Mapping[decide.Word, str] = {"better": TELLS, "equivalent": ALIKE, "worse": WRONG, "cannot be told": CANNOT}
 ADDITIVE = Question(
     key="additive",
     title="Explainer tells interaction from addition",
     asks="Does the explainer's synergy rise where the model reasons, and stay low where it only adds up words?",
 )
+RULE = decide.DEFAULTS["mass"]
+_MASS = MetricSpec("mass", "Mass on the cause", family="mass")
 _RELATIONAL = (pl.col("type") != "A") & ~((pl.col("type") == "CMP") & (pl.col("depth") == 1))
 
 
-def local_checks(rows: pl.DataFrame, replicates: int, seed: int, level: float) -> list[dict[str, Any]]:
+def local_checks(rows: pl.DataFrame, seed: int, level: float) -> list[dict[str, Any]]:
     """Return one check a local method and modality; empty without both models on D_pure.
 
     Args:
         rows: of all regimes.
-        replicates: bootstrap replicates.
-        seed: of the bootstrap.
+        seed: of the flips, where there are too many to enumerate.
         level: coverage of the intervals.
     """
     kept = rows.filter((pl.col("scope") == "local") & _RELATIONAL)
@@ -54,44 +66,63 @@ def local_checks(rows: pl.DataFrame, replicates: int, seed: int, level: float) -
         )
         pairs = pure.join(cross, on="scene_id", suffix="_cross", maintain_order="left")
         if len(pairs):
-            found += [_compared(pairs, method, modality, replicates, seed, level) for modality in EVIDENCE]
-    corrected = holm([check["p"] for check in found])
-    return [check | {"p_holm": p} for check, p in zip(found, corrected, strict=True)]
+            found += [_compared(pairs, method, modality, seed, level) for modality in EVIDENCE]
+    told = correct([check["found"] for check in found], "explainers and modalities", seed)
+    return [_decided(check, difference) for check, difference in zip(found, told, strict=True)]
 
 
-def _compared(
-    pairs: pl.DataFrame, method: str, modality: Modality, replicates: int, seed: int, level: float
-) -> dict[str, Any]:
+def _compared(pairs: pl.DataFrame, method: str, modality: Modality, seed: int, level: float) -> dict[str, Any]:
     columns = EVIDENCE[modality]
     first, second = (
         pairs.select(pl.sum_horizontal([pl.col(f"{c}{end}") for c in columns], ignore_nulls=False))
         .to_series()
+        .cast(pl.Float64)
+        .fill_null(float("nan"))
         .to_numpy()
         for end in ("", "_cross")
     )
-    found = paired_means(first, second, clusters(pairs["scene_id"].to_list()), replicates, seed, level)
-    both = ~np.isnan(first.astype(float)) & ~np.isnan(second.astype(float))
-    a, b = first[both].astype(float), second[both].astype(float)
-    word = CANNOT
-    if found.low is not None and found.high is not None:
-        word = TELLS if found.low > 0 else WRONG if found.high < 0 else CANNOT
+    both = ~np.isnan(first) & ~np.isnan(second)
+    a, b = first[both], second[both]
     return {
         "method": method,
         "modality": modality,
         "statistic": " + ".join(columns),
-        "verdict": word if found.value is not None else "undefined",
+        "found": compare_means(first, second, clusters(pairs["scene_id"].to_list()), level=level, seed=seed),
         "reasoning": float(a.mean()) if a.size else None,
         "shortcut": float(b.mean()) if b.size else None,
-        "difference": found.value,
-        "low": found.low,
-        "high": found.high,
-        "p": found.p,
         "n": int(both.sum()),
         "undefined": int((~both).sum()),
         "right_order": float(((a > b) + 0.5 * (a == b)).mean()) if a.size else None,
         "distance": _distance(pairs, modality),
-        "reason": found.reason,
+        "reliability": _reliability(pairs, modality),
     }
+
+
+def _decided(check: Mapping[str, Any], found: Difference) -> dict[str, Any]:
+    """Return a check as JSON takes it, with what follows."""
+    kept = {key: value for key, value in check.items() if key != "found"}
+    said = decide.decide_difference(found, _MASS, RULE, reliability=check["reliability"])
+    return kept | {
+        "verdict": _WORDS[said.word] if found.value is not None else "undefined",
+        "answer": said.answer,
+        "because": said.because,
+        "margin": said.margin,
+        "difference": found.value,
+        "low": found.low,
+        "high": found.high,
+        "p": found.p,
+        "p_family": found.p_claim,
+        "family": found.family,
+        "reason": found.reason if found.value is None else None,
+    }
+
+
+def _reliability(pairs: pl.DataFrame, modality: Modality) -> float | None:
+    """Return the mean correlation of a scene's map with that of another seed, under both models; None: not measured."""
+    name = {"image": IMAGE, "text": TEXT}[modality]
+    texts = [text for column in ("extra", "extra_cross") for text in pairs[column].drop_nulls()]
+    values = [extra[name] for text in texts if name in (extra := json.loads(text))]
+    return math.fsum(values) / len(values) if values else None
 
 
 def verdicts(
@@ -133,7 +164,7 @@ def verdicts(
 def _explains(regimes: Mapping[str, tuple[str, str]], method: str, checks: Mapping[str, Mapping[str, Any]]) -> Verdict:
     """The picture decides, the words are its companion; both by the paired difference between the two models."""
     (model, dataset), (other, _) = regimes["pure"], regimes["cross"]
-    answers = {modality: _side(check) for modality, check in checks.items()}
+    answers: dict[str, Answer] = {modality: check["answer"] for modality, check in checks.items()}
     answer = answers["image"]
     if answer == "yes" and answers.get("text") != "yes":
         answer = "in part"
@@ -141,8 +172,9 @@ def _explains(regimes: Mapping[str, tuple[str, str]], method: str, checks: Mappi
         "yes": "It puts more weight on what the answer depends on under the model that reasons, in picture and words.",
         "in part": "It does so in the picture; in the words it is not shown.",
         "no": "It puts no more weight on what the answer depends on under the model that reasons.",
-    }.get(answer, _why(checks["image"]))
+    }.get(answer, "")
     image = checks["image"]
+    because = f"{because} {image['because'][:1].upper()}{image['because'][1:]}.".strip()
     roles = {
         "headline": _cell(model, dataset, method, "image_evidence", image, image["reasoning"]),
         "twin": _cell(other, dataset, method, "image_evidence", image, image["shortcut"]),
@@ -158,24 +190,10 @@ def _explains(regimes: Mapping[str, tuple[str, str]], method: str, checks: Mappi
         method=method,
         answer=answer,
         because=because,
-        margin=MARGINS["mass"],
+        margin=RULE.margin,
         roles=roles,
-        notes=("few",) if image["n"] < LEAST["mass"] else (),
+        notes=("few",) if image["n"] < RULE.least else (),
     )
-
-
-def _side(check: Mapping[str, Any]) -> Answer:
-    if check["difference"] is None or check["n"] < LEAST["mass"]:
-        return "cannot be told"
-    return beyond(check["low"], check["high"], MARGINS["mass"])
-
-
-def _why(check: Mapping[str, Any]) -> str:
-    if check["difference"] is None:
-        return f"It could not be measured: {check['reason']}."
-    if check["n"] < LEAST["mass"]:
-        return f"Only {check['n']} scenes were compared; nothing is claimed below {LEAST['mass']}."
-    return "The difference between the two models is not shown to be above the margin, nor below it."
 
 
 def _cell(
@@ -209,10 +227,8 @@ def _additive(cells: Cells, place: tuple[str, str], check: Mapping[str, Any]) ->
     score = cells.one(model=model, dataset=dataset, method=check["method"], scope="all", metric="score")
     if score is None:
         return None
-    answer: Answer = "cannot be told"
-    if "rule_a" in check:
-        answer = "yes" if check["rule_b"] else "in part" if check["rule_a"] else "no"
-    because = check["verdict"] if "rule_a" in check else f"undefined: {check['reason']}"
+    answer: Answer = check["answer"]
+    because = check["because"] if "rule_a" in check else f"undefined: {check['reason']}"
     return Verdict(
         benchmark="gridvqa_x",
         question=ADDITIVE.key,
@@ -264,8 +280,12 @@ def _checked(rows: pl.DataFrame, replicates: int, seed: int) -> dict[str, Any]:
     try:
         check = additive_fallacy(by_regime["pure"], by_regime["spurious"], resamples=replicates, seed=seed)
     except MetricError as error:
-        return said | {"verdict": "undefined", "reason": error.what}
-    return said | {"verdict": _said(check), "rule_a": check.passes_mean_rule, "rule_b": check.passes_confident_rule}
+        return said | {"verdict": "undefined", "answer": "cannot be told", "reason": error.what}
+    told = decide_additive(by_regime["pure"], by_regime["spurious"])
+    parts = {"rises": told.rises, "flat": told.flat, "low": told.low}
+    rules = {"rule_a": check.passes_mean_rule, "rule_b": check.passes_confident_rule, "by_means": _said(check)}
+    word = {"yes": "passes", "no": "fails"}.get(told.answer, told.answer)
+    return said | rules | parts | {"verdict": f"{word}: {told.because}", "answer": told.answer, "because": told.because}
 
 
 def _by_depth(rows: pl.DataFrame) -> list[NDArray[np.float64]]:

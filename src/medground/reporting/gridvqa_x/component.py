@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from medground.benchmarks.gridvqa_x.cells import REGIMES
-from medground.benchmarks.gridvqa_x.verdicts import CANNOT, TELLS, WRONG
+from medground.benchmarks.gridvqa_x.verdicts import ALIKE, CANNOT, TELLS, WRONG
 from medground.reporting.composition import Composition, Section
 from medground.reporting.gridvqa_x.pictures import drawings
 from medground.reporting.gridvqa_x.tables import Regimes, folded_tables, results_tables
@@ -18,7 +18,7 @@ from medground.reporting.words import count, listed
 MANY = 6
 """Explainers with a line each in the page's head; where there are more, they are counted."""
 
-_SIGNS = {TELLS: "yes", CANNOT: "undecided", WRONG: "no"}
+_SIGNS = {TELLS: "yes", ALIKE: "no", CANNOT: "undecided", WRONG: "no"}
 _BY = {"image": "by the image", "text": "by the words"}
 _SPOTS = {"image": "on anchors", "text": "on directions and anchors"}
 
@@ -160,15 +160,11 @@ def _brief(method: str, verdicts: Sequence[Mapping[str, Any]]) -> tuple[str, str
 
 def _answer(verdict: Mapping[str, Any]) -> str:
     """Return the verdict as it follows the explainer's name."""
-    said = str(verdict["verdict"]).replace("them", "the two models").replace("undefined", "is undefined")
-    return f"{said} (not after Holm's correction)" if _sign(verdict) == "partly" else said
+    return str(verdict["verdict"]).replace("them", "the two models").replace("undefined", "is undefined")
 
 
 def _sign(verdict: Mapping[str, Any]) -> str:
-    """Return the sign; what does not survive the correction holds in part."""
-    corrected = verdict["p_holm"] is None or verdict["p_holm"] <= 0.05
-    sign = _SIGNS.get(verdict["verdict"], "undecided")
-    return "partly" if sign == "yes" and not corrected else sign
+    return _SIGNS.get(verdict["verdict"], "undecided")
 
 
 def _sentence(verdict: Mapping[str, Any], models: Sequence[str]) -> dict[str, Any]:
@@ -184,8 +180,13 @@ def _sentence(verdict: Mapping[str, Any], models: Sequence[str]) -> dict[str, An
             + (f", {verdict['undefined']} undefined and left out" if verdict["undefined"] else "")
             + f"; in the right order in {100 * verdict['right_order']:.0f} %."
         )
-    if verdict["p_holm"] is not None:
-        grounds.append(f"p = {verdict['p']:.3g}, {verdict['p_holm']:.3g} after Holm's correction.")
+    if verdict["p"] is not None:
+        family = f", {verdict['p_family']:.3g} in its family ({verdict['family']})" if verdict["family"] else ""
+        grounds.append(f"p = {verdict['p']:.3g}{family}; margin {100 * verdict['margin']:g} points.")
+    if verdict["reliability"] is None:
+        grounds.append("It was not measured whether the explainer repeats itself.")
+    else:
+        grounds.append(f"Same scene, other seed: its maps correlate {verdict['reliability']:.2f}.")
     if verdict["distance"] is not None:
         grounds.append(f"The two models' maps differ by {verdict['distance']:.2f} (total variation: 0 alike, 1 apart).")
     if verdict["reason"]:
