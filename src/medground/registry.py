@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from medground.errors import ConfigError, RegistryError, did_you_mean, nearest
+from medground.identity import component_identity
 
 Kind = str
 KINDS: tuple[Kind, ...] = (
@@ -204,7 +205,51 @@ def check(cls: type[Any], given: Mapping[str, Any], *, where: str, base: Path | 
             got=None if first["type"] == "missing" else repr(first["input"]),
             expected=", ".join(f"{p.name}: {p.annotation}" for p in known if p.name == first["loc"][0]) or None,
         ) from error
-    return {key: _rooted(getattr(checked, key), base) for key in given}
+    parts: Mapping[str, Kind] = getattr(cls, "parts", {})
+    return {
+        key: part(parts[key], getattr(checked, key), where=f"{where}.{key}", base=base)
+        if key in parts
+        else _rooted(getattr(checked, key), base)
+        for key in given
+    }
+
+
+@dataclass(frozen=True)
+class Part:
+    """A component that is a parameter of another, as ``of: {name: ...}``: checked at once, built when it is needed.
+
+    Attributes:
+        name: of the component.
+        cls: its class.
+        parameters: of its constructor, checked.
+    """
+
+    name: str
+    cls: type[Any]
+    parameters: Mapping[str, Any]
+
+    def build(self) -> Any:
+        """Make the instance."""
+        return self.cls(**self.parameters)
+
+    def model_dump(self, **_: Any) -> dict[str, Any]:
+        """Return what results depend on, for identities: the files that parameters name count by their content."""
+        return {"name": self.name, "identity": component_identity(self.cls, self.parameters)}
+
+
+def part(kind: Kind, given: Any, *, where: str, base: Path | None = None) -> Part:
+    """Return a component that a parameter names.
+
+    Raises:
+        ConfigError: the parameter is no mapping with a name.
+    """
+    if isinstance(given, Part):
+        return given
+    if not isinstance(given, Mapping) or not isinstance(given.get("name"), str):
+        raise ConfigError(f"this parameter is a {kind}", where=where, expected="{name: ..., ...}", got=repr(given)[:80])
+    cls = load(kind, given["name"])
+    own = {key: value for key, value in given.items() if key not in ("name", "label")}
+    return Part(given["name"], cls, check(cls, own, where=where, base=base))
 
 
 def create(

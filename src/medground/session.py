@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from medground import registry
 from medground.benchmarks.base import Benchmark, Entry, Role, Setting
 from medground.config import Component, RunFile, parse_components, parse_run_file, read_run_file
 from medground.errors import ConfigError, RunError, did_you_mean
+from medground.identity import component_identity
 from medground.running.estimate import TaskEstimate, estimate
 from medground.running.options import Options
 from medground.running.progress import Progress, progress_on
@@ -206,7 +207,16 @@ def _entries(
         extra = dict(shared[i]) if shared else {}
         entries.append(Entry(label, component.name, cls, extra | checked))
         specs.append({"name": component.name, "label": label} | _written_out(cls, checked))
-    return entries, specs
+    return [_with_twin(entry, entries) for entry in entries], specs
+
+
+def _with_twin(entry: Entry, entries: Sequence[Entry]) -> Entry:
+    """Note of a blind twin whose it is, where that model is in the run too."""
+    of = entry.parameters.get("of")
+    if not isinstance(of, registry.Part):
+        return entry
+    same = [e.label for e in entries if e.cls is of.cls and e.identity() == component_identity(of.cls, of.parameters)]
+    return replace(entry, twin_of=same[0]) if same else entry
 
 
 def unique_labels(components: Sequence[Component], where: str) -> list[str]:
@@ -231,7 +241,9 @@ def _written_out(cls: type[Any], given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Make parameters fit for YAML: paths as text, tuples as lists."""
+    """Make parameters fit for YAML: paths as text, tuples as lists, parts as they are written."""
+    if isinstance(value, registry.Part):
+        return {"name": value.name} | _written_out(value.cls, value.parameters)
     if isinstance(value, Mapping):
         return {str(k): _plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):

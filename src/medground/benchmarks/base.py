@@ -187,12 +187,14 @@ class Entry:
         name: the component's name.
         cls: its class.
         parameters: of its constructor, checked.
+        twin_of: of a blind twin: the label of the model whose it is.
     """
 
     label: str
     name: str
     cls: type[Any]
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    twin_of: str | None = None
 
     @property
     def card(self) -> Any:

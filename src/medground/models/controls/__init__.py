@@ -1,0 +1,1 @@
+"""Controls: any model without its picture, and answers that need no model."""
