@@ -167,7 +167,8 @@ def estimate_ratio(numerators: ArrayLike, denominators: ArrayLike, by: Clusters,
 def estimate_macro(parts: Sequence[Influence], c: float = MACRO, level: float = 0.95) -> Estimate:
     """Return the mean over the defined classes; the set of classes is settled before any interval is made.
 
-    v* = max(v + sum (v*_c - v_c) / C^2, sum v*_c / C^2): covariance between classes counts only where it adds.
+    v* = max(v + sum (v*_c - v_c) / C^2, sum v*_c / C^2): covariance between classes counts only where it adds. Where a
+    few patients stand in many classes, v* is not below v G / (G - 1), widened as Student's t.
 
     Args:
         parts: one statistic a class, over the same P patients.
@@ -197,8 +198,18 @@ def macro_effective(parts: Sequence[Influence], c: float, whole: Influence) -> f
     own = np.array([p.variance for p in parts])
     shrunk = np.array([_class_variance(p, c) for p in parts])
     squared = len(parts) ** 2
-    variance = max(whole.variance + (shrunk - own).sum() / squared, shrunk.sum() / squared)
-    return t * (1 - t) / float(variance)
+    spread = max(whole.variance + (shrunk - own).sum() / squared, shrunk.sum() / squared)
+    return t * (1 - t) / max(float(spread), _of_few(whole))
+
+
+def _of_few(whole: Influence) -> float:
+    """Widen the variance of a few patients who stand in many classes, as Student's t does for their number."""
+    from scipy.special import ndtri, stdtrit
+
+    if whole.patients < 2:
+        return 0.0
+    ratio = float(stdtrit(whole.patients - 1, 0.975) / ndtri(0.975))
+    return whole.variance * whole.patients / (whole.patients - 1) * ratio**2
 
 
 def _class_variance(part: Influence, c: float) -> float:
