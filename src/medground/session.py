@@ -12,6 +12,7 @@ from medground.benchmarks.base import Benchmark, Entry, Role, Setting
 from medground.config import Component, RunFile, parse_components, parse_run_file, read_run_file
 from medground.errors import ConfigError, RunError, did_you_mean
 from medground.identity import component_identity
+from medground.models.chat.remote.upload import refuse_upload
 from medground.running.estimate import TaskEstimate, estimate
 from medground.running.options import Options
 from medground.running.progress import Progress, progress_on
@@ -140,6 +141,8 @@ def assemble(run: RunFile, base: Path | None = None) -> Session:
         model_entries, seed=run.seed, batch_size=run.engine.batch_size, prompts=run.prompts, roles=roles, **entries
     )
     _refuse_wrong_numbers(cls.roles, {"models": model_entries, **entries, **roles})
+    asked = [*model_entries, *(entry for played in roles.values() for entry in played)]
+    refuse_upload(asked, entries.get("datasets", []))
     benchmark.bind(setting)
     resolved = run.model_dump(mode="json") | {"benchmark": spec, "models": model_specs, "roles": role_specs}
     return Session(parse_run_file(resolved), benchmark, model_entries, entries.get("datasets", []))

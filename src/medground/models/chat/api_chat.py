@@ -22,9 +22,9 @@ from medground.models.chat.remote.cache import ReplyCache
 from medground.models.chat.remote.client import Client, Patience
 from medground.models.chat.remote.ledger import Ledger, read_prices
 from medground.models.chat.remote.limits import Budget, Concurrency, Rate, StopRunError
+from medground.models.chat.remote.upload import is_here
 
 TOKENS_A_PICTURE = 2000  # set aside in budgets before the server has counted
-_LOOPBACK = re.compile(r"localhost|127(\.\d+){3}|\[?::1\]?|.*\.localhost")
 _SCHEMA_WORDS = re.compile(r"response_format|json_schema|schema|structured|guided|grammar", re.IGNORECASE)
 
 
@@ -126,7 +126,7 @@ class ApiChat:
     @property
     def local(self) -> bool:
         """Whether the server runs on this machine, so that nothing leaves it."""
-        return bool(_LOOPBACK.fullmatch(urlsplit(self.base_url).hostname or ""))
+        return is_here(self.base_url)
 
     def fingerprint(self) -> str:
         """A hash over the server, the model's name and everything that is sent beside a conversation."""

@@ -1,0 +1,198 @@
+"""Makes any chat model a grounder: is the finding there, by yes against no; where is it, by boxes in words.
+
+Published comparisons of grounding have no such rows. A model that gives log-probabilities is scored by those of "Yes"
+and "No"; any other answers in a fixed form. Boxes are asked for in one named format: pixels, shares of the sides, or
+thousandths. What cannot be read has no score and no map, with its reason.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from medground.errors import ConfigError
+from medground.imaging.geometry import Geometry
+from medground.imaging.reading import Radiograph
+from medground.models.base import GenerationOptions, Message, ModelInfo, Prediction, Reply, capabilities_of, require
+
+BoxFormat = Literal["thousandths", "shares", "pixels"]
+FORMATS: tuple[BoxFormat, ...] = ("thousandths", "shares", "pixels")
+GRID = 112
+_IN_WORDS: Mapping[BoxFormat, str] = {
+    "thousandths": "in thousandths of the picture's width and height, from 0 to 1000",
+    "shares": "as shares of the picture's width and height, from 0 to 1",
+    "pixels": "in pixels of the picture, which is {width} wide and {height} high",
+}
+_ANSWER = {
+    "type": "object",
+    "properties": {"answer": {"enum": ["yes", "no", "uncertain"]}},
+    "required": ["answer"],
+    "additionalProperties": False,
+}
+_BOXES = {
+    "type": "object",
+    "properties": {
+        "boxes": {
+            "type": "array",
+            "maxItems": 50,
+            "items": {"type": "array", "items": {"type": "number"}, "minItems": 4, "maxItems": 4},
+        }
+    },
+    "required": ["boxes"],
+    "additionalProperties": False,
+}
+_VALUES = {"yes": 1.0, "no": 0.0, "uncertain": 0.5}
+
+
+@dataclass(frozen=True)
+class _Where:
+    """A finding's map, or why there is none."""
+
+    map: NDArray[np.float32] | None
+    reason: str = ""
+
+
+class ChatGrounder:
+    """A chat model as a grounder.
+
+    Args:
+        of: the chat model: ``{name: hf_chat, ...}`` or any other.
+        question: about a finding, ``{label}`` in its place; answered by yes or no.
+        prompts: finding -> question.
+        place: where a finding is: ``boxes`` asks in words, ``none`` does not ask.
+        box_format: in which boxes are asked for; ``probe`` takes the one in which the model places a drawn rectangle
+            best.
+    """
+
+    name: ClassVar[str] = "chat_grounder"
+    parts: ClassVar[Mapping[str, str]] = {"of": "model"}
+    info: ClassVar[ModelInfo] = ModelInfo(
+        title="chat model as a grounder", licence="the model's own", obtain="of: {name: hf_chat or api_chat, ...}"
+    )
+
+    def __init__(
+        self,
+        *,
+        of: Any,
+        question: str = "Is there evidence of {label} in this chest radiograph? Answer yes or no.",
+        prompts: dict[str, str] | None = None,
+        place: Literal["boxes", "none"] = "boxes",
+        box_format: BoxFormat | Literal["probe"] = "probe",
+    ) -> None:
+        if "{label}" not in question:
+            raise ConfigError("the question does not name its finding", where="question", expected="{label} in it")
+        self.of = of.build() if hasattr(of, "build") else of
+        require(self.of, ["reply", "pictures"], by="chat_grounder")
+        self.question, self.prompts, self.place = question, dict(prompts or {}), place
+        self._wanted = box_format
+        self._format: BoxFormat | None = None if box_format == "probe" else box_format
+        self.capabilities = frozenset({"ground", "pictures"})
+
+    def fingerprint(self) -> str:
+        """A hash over the model's own, the questions and the format of boxes."""
+        told = repr((self.of.fingerprint(), self.question, sorted(self.prompts.items()), self.place, self._wanted))
+        return hashlib.sha256(told.encode()).hexdigest()[:16]
+
+    def predict(self, images: Sequence[Radiograph], findings: Sequence[str]) -> Prediction:
+        """See :class:`medground.models.base.Grounder`; a score is log P(yes) - log P(no), or the answer itself."""
+        pairs = [(image, finding) for image in images for finding in findings]
+        shape = (len(images), len(findings))
+        scores, probabilities, unread = self._presence(pairs)
+        places = self._places(pairs) if self.place == "boxes" else []
+        absent = {divmod(index, len(findings)): place.reason for index, place in enumerate(places) if place.map is None}
+        blank = np.full((GRID, GRID), np.nan, np.float32)
+        maps = np.stack([blank if place.map is None else place.map for place in places]) if places else None
+        for index, reason in unread.items():
+            absent.setdefault(divmod(index, len(findings)), reason)
+        return Prediction(
+            scores=scores.reshape(shape),
+            probabilities=probabilities.reshape(shape),
+            saliency=None if maps is None else maps.reshape(*shape, GRID, GRID),
+            geometry=[Geometry.squash(image.size, (GRID, GRID)) for image in images],
+            absent=absent if places else {},
+        )
+
+    def _asked(self, image: Radiograph, finding: str) -> tuple[Message, ...]:
+        text = self.prompts.get(finding) or self.question.format(label=finding.casefold())
+        return (Message("user", text, (image,)),)
+
+    def _presence(
+        self, pairs: Sequence[tuple[Radiograph, str]]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], dict[int, str]]:
+        conversations = [self._asked(image, finding) for image, finding in pairs]
+        if "choose" in capabilities_of(self.of):
+            told = np.stack(self.of.choose(conversations, [["Yes", "No"]] * len(pairs)))
+            scores = np.asarray(told[:, 0] - told[:, 1], dtype=np.float64)
+            return scores, np.exp(-np.logaddexp(0, -scores)), {}
+        replies = self.of.reply(conversations, GenerationOptions(max_new_tokens=64, schema=_ANSWER))
+        values = np.array([_VALUES[r.data["answer"]] if r.outcome == "ok" else np.nan for r in replies])
+        unread = {i: f"{r.outcome}: {r.reason}" for i, r in enumerate(replies) if r.outcome != "ok"}
+        return values, values.copy(), unread
+
+    def _places(self, pairs: Sequence[tuple[Radiograph, str]]) -> list[_Where]:
+        form = self.box_format()
+        replies = self._boxes([(image, finding.casefold()) for image, finding in pairs], form)
+        return [_read(reply, form, image) for reply, (image, _) in zip(replies, pairs, strict=True)]
+
+    def _boxes(self, pairs: Sequence[tuple[Radiograph, str]], form: BoxFormat) -> Sequence[Reply]:
+        conversations = []
+        for image, thing in pairs:
+            how = _IN_WORDS[form].format(width=image.size[0], height=image.size[1])
+            text = (
+                f"Where is {thing} in this picture? Give every place as a box [x0, y0, x1, y1], {how}; x runs to the "
+                "right, y down. Give an empty list if it is nowhere."
+            )
+            conversations.append((Message("user", text, (image,)),))
+        replies: Sequence[Reply] = self.of.reply(conversations, GenerationOptions(max_new_tokens=256, schema=_BOXES))
+        return replies
+
+    def box_format(self) -> BoxFormat:
+        """Return the format that boxes are asked for in, probed once where none is named."""
+        if self._format is None:
+            fits = [self._fit(form) for form in FORMATS]
+            # A model that places nothing in any format is asked in the commonest one.
+            self._format = FORMATS[fits.index(max(fits))]
+        return self._format
+
+    def _fit(self, form: BoxFormat) -> float:
+        """Return the IoU of a drawn rectangle and the model's box of it, in one format."""
+        pixels = np.full((300, 400), 0.1, np.float32)
+        pixels[60:150, 220:340] = 1.0
+        drawn = Radiograph(pixels, case_id="probe", source="probe")
+        place = _read(self._boxes([(drawn, "the white rectangle")], form)[0], form, drawn)
+        truth = _cells([(220 / 400, 60 / 300, 340 / 400, 150 / 300)])
+        if place.map is None or not place.map.any():
+            return 0.0
+        marked = place.map > 0
+        return float((marked & (truth > 0)).sum() / (marked | (truth > 0)).sum())
+
+
+def _read(reply: Reply, form: BoxFormat, image: Radiograph) -> _Where:
+    """Return the map of a reply's boxes; boxes outside of the picture or turned round cannot be read."""
+    if reply.outcome != "ok":
+        return _Where(None, f"{reply.outcome}: {reply.reason}")
+    width, height = {"thousandths": (1000, 1000), "shares": (1, 1), "pixels": image.size}[form]
+    boxes = []
+    for x0, y0, x1, y1 in reply.data["boxes"]:
+        box = (x0 / width, y0 / height, x1 / width, y1 / height)
+        # A little beyond the edge is rounding, more is another format.
+        if not (-0.02 <= box[0] < box[2] <= 1.02 and -0.02 <= box[1] < box[3] <= 1.02):
+            return _Where(None, f"unreadable: a box that is none in {form}")
+        boxes.append(box)
+    return _Where(_cells(boxes))
+
+
+def _cells(boxes: Sequence[tuple[float, float, float, float]]) -> NDArray[np.float32]:
+    """Return the share of each cell of the grid that boxes cover; their corners are shares of the sides."""
+    cells = np.zeros((GRID, GRID), np.float32)
+    edges = np.arange(GRID + 1) / GRID
+    for x0, y0, x1, y1 in boxes:
+        across = np.clip(np.minimum(edges[1:], x1) - np.maximum(edges[:-1], x0), 0, None) * GRID
+        down = np.clip(np.minimum(edges[1:], y1) - np.maximum(edges[:-1], y0), 0, None) * GRID
+        cells = np.maximum(cells, np.outer(down, across).astype(np.float32))
+    return cells
