@@ -101,9 +101,8 @@ def _venous_line(rng: Rng, anatomy: Anatomy) -> Device:
     outer = np.array([side * uniform(rng, 0.16, 0.30), anatomy.apex + uniform(rng, 0.10, 0.16)])
     neck = np.array([side * 0.075, anatomy.apex - uniform(rng, 0.05, 0.10)])
     start = outer if chance(rng, 0.6) else neck
-    entry = np.array([-0.040, anatomy.apex + 0.15])
-    curve = _bow(start, np.array([0.4 * start[0], start[1] - 0.01]), entry)
-    return _device("line", side, tip, [_tube(np.concatenate([curve, [tip]]), 0.0026, 0.9)])
+    corner = np.array([-0.036, start[1] + 0.02])
+    return _device("line", side, tip, [_tube(_bow(start, corner, tip), 0.0026, 0.9)])
 
 
 def _pacemaker(rng: Rng, anatomy: Anatomy) -> Device:
@@ -111,9 +110,9 @@ def _pacemaker(rng: Rng, anatomy: Anatomy) -> Device:
     side = 1.0 if chance(rng, 0.75) else -1.0
     can = np.array([side * uniform(rng, 0.20, 0.27), anatomy.apex + uniform(rng, 0.12, 0.17)])
     tip = np.array([uniform(rng, 0.045, 0.075), anatomy.dome_peaks[1] - uniform(rng, 0.015, 0.045)])
-    entry, turn = np.array([-0.038, anatomy.apex + 0.15]), np.array([-0.050, anatomy.carina + 0.14])
-    over = _bow(can, np.array([0.35 * can[0], can[1] - 0.08]), entry)
-    wire = np.concatenate([over, [turn], _bow(turn, np.array([-0.055, tip[1] - 0.01]), tip)])
+    turn = np.array([-0.050, anatomy.carina + 0.12])
+    over = _bow(can, np.array([-0.020, can[1] - 0.06]), turn)
+    wire = np.concatenate([over, _bow(turn, np.array([-0.070, tip[1] - 0.01]), tip)])
     body = np.array([[can[0] - 0.012, can[1], can[0] + 0.012, can[1] + 0.01, 0.034, 0.5]])
     return _device("pacemaker", side, tip, [_tube(wire, 0.0021, 1.0), body])
 

@@ -302,6 +302,6 @@ def facts(scene: Scene, size: int = 128) -> Facts:
         >>> from medground.worlds.phantom.scene import make_scene
         >>> said = facts(make_scene(7, 3, ["Mass"]))
         >>> said.has("Mass"), said.has("Effusion"), said.findings["Mass"].side
-        (True, False, 'right')
+        (True, False, 'left')
     """
     return Facts(scene, size)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from medground.worlds.phantom.anatomy import Anatomy, Pose
-from medground.worlds.phantom.bones import BLADE_HEIGHT, BLADE_TOP, blade_inner, blade_outer
+from medground.worlds.phantom.bones import BLADE_HEIGHT, BLADE_TOP, CAGE, blade_inner, blade_outer
 from medground.worlds.phantom.heart import Heart
 from medground.worlds.phantom.outlines import AXIS, PHASES, UNIT
 from medground.worlds.phantom.tasks import REFERENCE_WIDTH
@@ -110,13 +110,9 @@ def midclavicular_x(anatomy: Anatomy, y: Floats) -> Floats:
 def rib_phase(anatomy: Anatomy, x: Floats, y: Floats) -> Floats:
     """Return the phase of the posterior ribs: rib n (from 1) has phases n - 1 to n, its middle at n - 0.5."""
     ribs = anatomy.posterior
-    t = np.abs(x) / (at(anatomy.cage, y) + CAGE_WALL)
+    t = np.abs(x) / (at(anatomy.cage, y) + CAGE.wall)
     slope = np.interp(t, UNIT, ribs.slope)
-    return np.asarray((y - ribs.origin - slope * (0.75 + 0.6 * (y - 0.2))) / ribs.spacing)
-
-
-CAGE_WALL: Final = 0.012
-"""The ribs' frame reaches this far beyond the lung."""
+    return np.asarray((y - ribs.origin - slope * (CAGE.steep + CAGE.steeper * (y - CAGE.level))) / ribs.spacing)
 
 
 def right_dome(anatomy: Anatomy) -> tuple[float, float]:

@@ -23,6 +23,9 @@ _WAVES: Final = np.linspace(0.0, 0.06, 241)
 _DOMES: Final = {7: 0.57, 8: 0.61, 9: 0.66, 10: 0.71}
 """Height of the right dome by the rib that crosses it; what is left over goes into the distance between ribs."""
 
+_BLADE_CONTRAST: Final = 2.4
+"""Shoulder blades that are asked about are drawn denser, so that their overlap can be seen."""
+
 _BLADES: Final = np.linspace(0.12, 0.36, 49)
 _DISTANCES: Final = np.linspace(-1.0, 1.0, 401)
 _SHARES: Final = np.array([geometry.beyond(float(distance)) for distance in _DISTANCES])
@@ -62,7 +65,7 @@ def solve(
     if "projection" in wanted:
         shares = cast("tuple[float, float]", wanted["projection"])
         blades = tuple(_blade(anatomy, side, share) for side, share in enumerate(shares))
-        anatomy = anatomy._replace(scapulae=(blades[0], blades[1]), scapula_contrast=1.5)
+        anatomy = anatomy._replace(scapulae=(blades[0], blades[1]), scapula_contrast=_BLADE_CONTRAST)
     return anatomy, exposure
 
 
@@ -100,7 +103,9 @@ def _frame(anatomy: Anatomy, exposure: Exposure, seed: int, case: int, border: s
     edges = [uniform(rng, 0.004, 0.02) if chance(rng, 0.25) else 0.0 for _ in range(4)]
     pose = Pose(float(np.cos(turn)), float(np.sin(turn)), 0.0, 0.0)
     box = _box(anatomy._replace(pose=pose))
-    zoom = min(zoom, 0.87 / (box[3] - box[1]), 0.93 / (box[2] - box[0]))
+    height, width = box[3] - box[1], box[2] - box[0]
+    # Lungs fill the picture, as a radiographer sees to; they leave room for the margins that shall be free.
+    zoom = min(max(zoom, 0.66 / height), 0.87 / height, 0.93 / width)
     left, top, right, foot = (side * zoom for side in box)
     side = {"left": 2, "right": 0, "apex": 1, "bottom": 3}.get(border, -1)
     # A cut is made by the picture's edge, or by a collimator that has come too far in.

@@ -15,7 +15,7 @@ import numpy as np
 
 from medground.worlds.phantom import geometry
 from medground.worlds.phantom.anatomy import Anatomy
-from medground.worlds.phantom.bones import BLADE_HEIGHT, BLADE_TOP, clavicle_line
+from medground.worlds.phantom.bones import BLADE_HEIGHT, BLADE_TOP, CAGE, clavicle_line
 from medground.worlds.phantom.outlines import PHASES
 from medground.worlds.phantom.scene import Scene
 from medground.worlds.phantom.silhouette import SIDES, Mask, Stage
@@ -134,7 +134,7 @@ def _bones(anatomy: Anatomy, x: Grid, y: Grid) -> dict[str, Mask]:
         inner = anatomy.scapulae[side] + 0.05 * down + 0.02 * down * down
         outer = anatomy.scapulae[side] + 0.15 - 0.08 * down
         masks[f"{name}_scapula"] = (down > 0) & (down < 1) & (away > inner) & (away < outer) & ((x > 0) == (side == 1))
-    inside = (x < -0.02) & (away < geometry.at(anatomy.cage, y) + geometry.CAGE_WALL) & (y > anatomy.apex - 0.03)
+    inside = (x < -0.02) & (away < geometry.at(anatomy.cage, y) + CAGE.wall) & (y > anatomy.apex - 0.03)
     phase = np.full(x.shape, -1.0, np.float32)
     phase[inside] = geometry.rib_phase(anatomy, x[inside], y[inside])
     number = np.floor(phase).astype(np.int8)
