@@ -14,14 +14,23 @@ from numpy.typing import NDArray
 from medground.datasets.phantom import Drawing, draw, make_scene
 from medground.errors import CheckpointError, ModelError
 from medground.imaging.reading import Radiograph
-from medground.models.networks.reference import augment, checkpoint, losses
+from medground.models.networks.reference import checkpoint
 from medground.models.networks.reference.card import markdown
 from medground.models.networks.reference.network import FINE, ReferenceNet
 from medground.models.networks.reference.picture import SIZE, picture
 from medground.models.networks.reference.text import BUCKETS, features, padded
 from medground.models.networks.reference.vocabulary import CONCEPTS, FINDINGS, SIDED, wording
 from medground.models.radiology.reference import Reference
-from medground.training.reference import TEST_SEED, TRAINING_SEED, TUNING_SEED, phantom_examples, phantom_tests, split
+from medground.training.reference import (
+    TEST_SEED,
+    TRAINING_SEED,
+    TUNING_SEED,
+    augment,
+    losses,
+    phantom_examples,
+    phantom_tests,
+    split,
+)
 from medground.training.reference.examples import Collector, Examples, coverage, join
 from medground.training.reference.figures import figures, measure
 from medground.training.reference.train import Progress, Recipe, train
