@@ -268,6 +268,29 @@ def build_gridvqa_x(
     typer.echo(build(out, Plan(**(PRESETS[preset.value] | asked)), workers=workers))
 
 
+@build_app.command("heal_medvqa")
+def build_heal_medvqa(
+    out: Annotated[Path, typer.Argument(metavar="FOLDER")],
+    dataset: Annotated[
+        str, typer.Option("--dataset", help="whose pictures; see `medground list datasets`")
+    ] = "phantom",
+    option: Annotated[
+        list[str] | None, typer.Option("--option", metavar="KEY=VALUE", help="of the dataset, such as root=/data/nih")
+    ] = None,
+    given: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="of the benchmark: masks.source=thirds"),
+    ] = None,
+    pictures: Annotated[bool, typer.Option("--pictures", help="write every perturbed picture, too")] = False,
+    seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
+) -> None:
+    """Ask about findings in regions: questions, perturbations and controls, as JSONL and Parquet."""
+    from medground.commands import heal
+
+    made = heal.build(out, dataset, heal.mapping(option), heal.mapping(given), seed=seed, pictures=pictures)
+    typer.echo(made)
+
+
 @build_app.command("medical_checklist")
 def build_medical_checklist(
     out: Annotated[Path, typer.Argument(metavar="FOLDER")],
