@@ -15,7 +15,7 @@ from medground.judges._evidence.bind import Binder, thresholds
 from medground.judges._evidence.clean import clean
 from medground.judges._evidence.compare import false_comparisons, wrong_view
 from medground.judges._evidence.conclude import Concluded, bare_answer, conclude, cut_off, directions, is_side_rule
-from medground.judges._evidence.lexicon import NO_LABEL, RULE
+from medground.judges._evidence.lexicon import NO_LABEL, REFUSAL, RULE
 from medground.judges._evidence.numbers import spell
 from medground.judges._evidence.split import by_task
 from medground.judges.base import Overlay, Query, Request, Ruling
@@ -99,7 +99,7 @@ class _Reading:
                 self.covered.add("conclusion")
                 self.claims += 1
                 self.wrong.append("conclusion: a label is given where the evidence has none")
-            elif any(NO_LABEL.search(sentence) for sentence in sentences):
+            elif any(_withheld(sentence) for sentence in sentences):
                 self.covered.add("conclusion")
                 self.claims += 1
             return
@@ -130,7 +130,7 @@ class _Reading:
         criterion, bound = self.request.evidence.criterion, self.bound
         if criterion.thresholds is None:
             stated = any(is_side_rule(s) for s in sentences) if criterion.op == "all_beyond" else False
-            stated = stated or (criterion.text is None and any(RULE.search(s) or NO_LABEL.search(s) for s in sentences))
+            stated = stated or (criterion.text is None and any(RULE.search(s) or _withheld(s) for s in sentences))
             if stated:
                 self.covered.add("criterion")
                 self.claims += criterion.op == "all_beyond"
@@ -150,6 +150,11 @@ class _Reading:
         if not names:
             return False
         return names <= self.bound.values
+
+
+def _withheld(sentence: str) -> bool:
+    """Whether a sentence says that no label can be given, and is no refusal of the whole question."""
+    return NO_LABEL.search(sentence) is not None and REFUSAL.search(sentence) is None
 
 
 def _ruling(readings: Sequence[_Reading]) -> Ruling:

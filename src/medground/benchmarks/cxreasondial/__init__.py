@@ -1,1 +1,146 @@
 """CXReasonDial: dialogues about a radiograph, held turn by turn against measured evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import polars as pl
+
+from medground.benchmarks.base import Role, Setting
+from medground.benchmarks.cxreasondial.histories import HISTORIES, History, Skipped
+from medground.benchmarks.cxreasondial.tasks import DialogueTask, JudgeName, Options, Source, judge_identity
+from medground.benchmarks.results import ModelFacts, Summary
+from medground.errors import ConfigError
+
+
+class CXReasonDial:
+    """Multi-turn questions about twelve diagnostic tasks, judged against what was measured.
+
+    Args:
+        dialogues: a JSONL file of dialogues, its pictures beside it; by default phantoms are measured and asked about.
+        phantoms: how many phantoms, where no file is given.
+        size: width of the phantoms' pictures.
+        history: which replies stand in the history; several: each is a set of its own.
+        skipped: what own history keeps of visual turns that a model is not asked.
+        pictures: whether models are shown the picture; ``false`` makes every model its own blind twin.
+        judge: ``evidence`` (rules), ``llm`` (a chat model, or a panel of several), or ``hybrid``.
+        audit: share of turns that the hybrid judge has its model judge too.
+        canaries: share of turns on which attacks on the judge are tried.
+        allow_self_judge: whether a model may judge its own replies.
+        max_new_tokens: of a reply.
+    """
+
+    name: ClassVar[str] = "cxreasondial"
+    roles: ClassVar[Mapping[str, Role]] = {
+        "models": Role("model", ("reply",), least=1),
+        "judge": Role("model", ("reply",)),
+    }
+    readings: ClassVar[Mapping[str, str]] = {"judge": "judge"}
+    doors: ClassVar[Mapping[str, str]] = {}
+
+    def __init__(
+        self,
+        dialogues: Path | None = None,
+        phantoms: int = 40,
+        size: int = 256,
+        history: History | list[History] = "without_gt",
+        skipped: Skipped = "drop",
+        pictures: bool = True,
+        judge: JudgeName = "evidence",
+        audit: float = 0.1,
+        canaries: float = 0.05,
+        allow_self_judge: bool = False,
+        max_new_tokens: int = 256,
+    ) -> None:
+        self.histories: list[History] = [history] if isinstance(history, str) else list(history)
+        if not self.histories or len(set(self.histories)) < len(self.histories):
+            raise ConfigError(
+                "history names modes, each once", where="benchmark.history", expected=", ".join(HISTORIES), got=history
+            )
+        if not 0 <= audit <= 1 or not 0 <= canaries <= 1:
+            raise ConfigError(
+                "audit and canaries are shares", where="benchmark", expected="0 to 1", got=(audit, canaries)
+            )
+        if phantoms < 1 or size < 64:
+            raise ConfigError(
+                "phantoms need a number and a size", where="benchmark", expected="1, 64 or more", got=(phantoms, size)
+            )
+        self.file, self.phantoms, self.size = dialogues, phantoms, size
+        self.options = Options("without_gt", skipped, pictures, max_new_tokens, judge, audit, canaries)
+        self.allow_self_judge = allow_self_judge
+        self._setting = Setting(models=())
+
+    def bind(self, setting: Setting) -> None:
+        """See :class:`medground.benchmarks.base.Benchmark`."""
+        judges = setting.roles.get("judge", ())
+        if self.options.judge != "evidence" and not judges:
+            raise ConfigError(
+                f"the judge {self.options.judge!r} needs a chat model",
+                where="roles.judge",
+                fix="judge: evidence needs none",
+            )
+        own = {entry.identity() for entry in setting.models}
+        if self.options.judge != "evidence" and not self.allow_self_judge:
+            for entry in judges:
+                if entry.identity() in own:
+                    raise ConfigError(
+                        "a model would judge its own replies",
+                        where=f"roles.judge: {entry.label}",
+                        fix="name another judge, or set allow_self_judge: true",
+                    )
+        self._setting = setting
+
+    @property
+    def reading(self) -> tuple[str, Any]:
+        """The judge."""
+        judges = [entry.label for entry in self._setting.roles.get("judge", ())]
+        name = self.options.judge if self.options.judge == "evidence" else "-".join((self.options.judge, *judges))
+        return name, {"judge": judge_identity(self.options), "models": judges}
+
+    @property
+    def source(self) -> Source:
+        """Where the dialogues come from."""
+        return Source(self.file, self.phantoms, self._setting.seed, self.size)
+
+    def tasks(self) -> Sequence[DialogueTask]:
+        """Every model in every history mode."""
+        from dataclasses import replace
+
+        judges = tuple(self._setting.roles.get("judge", ()))
+        return [
+            DialogueTask(
+                model,
+                self.source,
+                replace(self.options, history=history, seed=self._setting.seed),
+                judges,
+                self._setting.batch_size,
+            )
+            for model in self._setting.models
+            for history in self.histories
+        ]
+
+    def summarise(self, rows: Mapping[tuple[str, ...], pl.DataFrame]) -> Summary:
+        """Summarise rows; see :func:`medground.benchmarks.cxreasondial.summarise.summarise`."""
+        from medground.benchmarks.cxreasondial.floors import floors
+        from medground.benchmarks.cxreasondial.summarise import summarise
+
+        facts = []
+        for entry in self._setting.models:
+            card = entry.card
+            facts.append(
+                ModelFacts(label=entry.label, title=card.title if card else "", kind=card.kind if card else None)
+            )
+        return summarise(rows, self.reading[0], facts, floors(self.source.dialogues()), self.notes())
+
+    def notes(self) -> list[str]:
+        """What a reader must know beforehand."""
+        out = [f"Judged by {judge_identity(self.options)}: not comparable with figures of another judge."]
+        if not self.options.pictures:
+            out.append("The models were shown no picture.")
+        return out
+
+    def manifest(self) -> Mapping[str, Any]:
+        """Judge, dialogues and what was asked for."""
+        return {"judge": self.reading[1], "dialogues": self.source.identity(), "notes": self.notes()}

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
+from medground.benchmarks.cxreasondial.build import VIEW_UNKNOWN
 from medground.benchmarks.cxreasondial.evidence import evidence_of, sentences
 from medground.benchmarks.cxreasondial.phantoms import SIZE, Phantoms
 from medground.benchmarks.cxreasondial.planner import plan
@@ -162,7 +163,8 @@ class Agent:
 
     def _anatomy(self, case_id: str) -> Anatomy:
         if self._cached is None or self._cached[0] != case_id:
-            self._cached = (case_id, self._masks.anatomy(case_id))
+            anatomy = self._masks.anatomy(case_id.removesuffix(VIEW_UNKNOWN))
+            self._cached = (case_id, replace(anatomy, view=None) if case_id.endswith(VIEW_UNKNOWN) else anatomy)
         return self._cached[1]
 
 

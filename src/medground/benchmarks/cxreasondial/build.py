@@ -31,6 +31,10 @@ _SHARES: Mapping[tuple[str, ...], float] = {
 }
 
 
+#: Ends the case id of a dialogue that withholds the view, so that nobody who measures may use it.
+VIEW_UNKNOWN = "-view-unknown"
+
+
 @dataclass(frozen=True)
 class Shares:
     """How often a dialogue's turns are of which kind.
@@ -138,7 +142,9 @@ class Builder:
             draft.first(task, order)
         if rng.random() < self.shares.chatter and draft.turns:
             draft.chatter()
-        picture = Picture(case.picture, case.case_id, view, case.width, case.height)
+        known = view is not None or case.view is None
+        case_id = case.case_id if known else case.case_id + VIEW_UNKNOWN
+        picture = Picture(case.picture, case_id, view, case.width, case.height)
         for turn in draft.turns:
             self._count(turn, view)
         return Dialogue(

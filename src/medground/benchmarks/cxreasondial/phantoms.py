@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from medground.benchmarks.cxreasondial.build import MeasuredCase
+from medground.benchmarks.cxreasondial.build import VIEW_UNKNOWN, MeasuredCase
 from medground.errors import DataError
 from medground.tools import Anatomy, measure
 from medground.worlds.phantom.scene import Scene, make_scene
@@ -67,7 +67,7 @@ class Phantoms:
         Raises:
             DataError: the id names no phantom.
         """
-        parts = case_id.split("-")
+        parts = case_id.removesuffix(VIEW_UNKNOWN).split("-")
         if len(parts) != 3 or parts[0] != "phantom" or not (parts[1] + parts[2]).isdecimal():
             raise DataError("this is not the id of a phantom", expected="phantom-SEED-NUMBER", got=case_id)
         return make_scene(int(parts[1]), int(parts[2]), population=self.population)

@@ -148,6 +148,11 @@ NO_LABEL = re.compile(
     r"no (?:conclusion|limit|threshold) (?:can|applies)|undetermined|indeterminate",
     re.I,
 )
+#: Declines the question as a whole, which withholds more than a label.
+REFUSAL = re.compile(
+    r"from the image|image provided|image quality|\bas an ai\b|interpret medical|consult a|\bsorry\b|provide a measurement",
+    re.I,
+)
 
 
 @dataclass(frozen=True)

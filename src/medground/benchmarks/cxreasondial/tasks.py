@@ -1,0 +1,383 @@
+"""One model on one set of dialogues: turns in, replies out, rows from replies."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from medground.benchmarks.base import Entry, Item, Measured, TaskDefaults
+from medground.benchmarks.cxreasondial.build import Builder
+from medground.benchmarks.cxreasondial.canaries import attacked
+from medground.benchmarks.cxreasondial.contract import Dialogue, Turn, read_dialogues
+from medground.benchmarks.cxreasondial.histories import History, Line, Skipped, applicable, messages as history_of
+from medground.benchmarks.cxreasondial.phantoms import Phantoms
+from medground.benchmarks.cxreasondial.rows import SCHEMA, lost, overlays_of, row
+from medground.benchmarks.cxreasondial.simulator import VERSION as SIMULATOR, next_turns
+from medground.benchmarks.players import Players
+from medground.benchmarks.requests import Answer, Ask, Conversation, Transcript
+from medground.identity import file_hash, fingerprint_of
+from medground.imaging.reading import Radiograph, read_radiograph
+from medground.judges.base import Query, Ruling
+from medground.judges.evidence import Evidence
+from medground.judges.hybrid import Hybrid
+from medground.judges.llm import Llm, panel
+from medground.models.base import GenerationOptions, Message, Reply, capabilities_of
+
+JudgeName = Literal["evidence", "llm", "hybrid"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where dialogues come from: a JSONL file, or phantoms.
+
+    Attributes:
+        path: of the file; None: phantoms are measured and asked about.
+        count: phantoms.
+        seed: of phantoms and dialogues.
+        size: width of the phantoms' pictures.
+    """
+
+    path: Path | None = None
+    count: int = 40
+    seed: int = 0
+    size: int = 256
+
+    @property
+    def label(self) -> str:
+        """How tables call it."""
+        return "phantoms" if self.path is None else self.path.stem
+
+    def identity(self) -> str:
+        """What the dialogues depend on."""
+        if self.path is not None:
+            return file_hash(self.path)
+        return fingerprint_of("phantom dialogues/1", self.count, self.seed, self.size)
+
+    def dialogues(self) -> Sequence[Dialogue]:
+        """Read or build them, once a process."""
+        return _dialogues(self)
+
+    def picture(self, dialogue: Dialogue) -> Radiograph:
+        """The picture of a dialogue."""
+        if self.path is not None:
+            image = dialogue.image
+            case = image.dicom_id or dialogue.id
+            return read_radiograph(self.path.parent / image.path, case_id=case, patient_id=dialogue.patient_id)
+        from medground.worlds.phantom.drawing import draw
+
+        world = Phantoms(self.seed, self.size)
+        pixels = np.asarray(draw(world.scene(dialogue.image.dicom_id), self.size).pixels, dtype=np.float32)
+        scaled = (pixels / np.float32(255 if pixels.max() > 1 else 1)).astype(np.float32)
+        return Radiograph(scaled, dialogue.image.dicom_id, dialogue.patient_id)
+
+    def files(self, dialogue: Dialogue) -> tuple[Path, ...]:
+        """The picture's file, where there is one."""
+        return () if self.path is None else (self.path.parent / dialogue.image.path,)
+
+
+@lru_cache(maxsize=8)
+def _dialogues(source: Source) -> tuple[Dialogue, ...]:
+    if source.path is not None:
+        return tuple(read_dialogues(source.path))
+    builder = Builder(source.seed, source="phantoms of medground", license_note="drawn; no patient")
+    return tuple(builder.build(Phantoms(source.seed, source.size).cases(source.count)))
+
+
+@dataclass(frozen=True)
+class Options:
+    """How dialogues are held and judged.
+
+    Attributes:
+        history: which replies stand in the history.
+        skipped: what own history keeps of turns that are not asked.
+        pictures: whether the model is shown the picture; without, it is its own blind twin.
+        max_new_tokens: of a reply.
+        judge: who judges.
+        audit: share of turns that the hybrid judge has a model judge too.
+        canaries: share of turns on which attacks on the judge are tried.
+        seed: of the model's sampling, and of the judge's fences.
+    """
+
+    history: History = "without_gt"
+    skipped: Skipped = "drop"
+    pictures: bool = True
+    max_new_tokens: int = 256
+    judge: JudgeName = "evidence"
+    audit: float = 0.1
+    canaries: float = 0.05
+    seed: int = 0
+
+
+class Stages:
+    """An opened task: the model answers turn after turn."""
+
+    def __init__(self, task: DialogueTask, players: Mapping[str, Any]) -> None:
+        self._task = task
+        self._players = Players(players, {"model": ("reply",)}, "the benchmark cxreasondial")
+        self._agent = "draws" in capabilities_of(players["model"])
+
+    def load(self, item: Item) -> Radiograph | None:
+        """Decode the picture, where the model is shown one."""
+        return self._task.source.picture(item.payload) if self._task.options.pictures else None
+
+    def converse(self, item: Item, loaded: Radiograph | None) -> Conversation[Mapping[str, Any]]:
+        """Hold the dialogue; the notes say what was asked at every turn, in order."""
+        options = self._task.options
+        dialogue: Dialogue = item.payload
+        notes: list[dict[str, Any]] = []
+        replies: dict[int, str] = {}
+        said: list[Line] = []
+        for turn in dialogue.turns:
+            if not applicable(turn, agent=self._agent):
+                continue
+            if options.history == "simulator":
+                yield from self._simulated(dialogue, turn, said, notes, loaded)
+                continue
+            lines = history_of(
+                dialogue, turn.index, replies, options.history, agent=self._agent, skipped=options.skipped
+            )
+            reply = yield from self._ask(lines or [], loaded, turn.index)
+            replies[turn.index] = reply.text
+            notes.append({"turn": turn.index, "query": turn.query, "kind": turn.kind})
+        return {"turns": notes, "agent": self._agent}
+
+    def _simulated(
+        self, dialogue: Dialogue, turn: Turn, said: list[Line], notes: list[dict[str, Any]], picture: Radiograph | None
+    ) -> Generator[Sequence[Ask], Sequence[Answer], None]:
+        waiting, again = [turn], False
+        while waiting:
+            current = waiting.pop(0)
+            said.append(("user", current.query))
+            reply = yield from self._ask(said, picture, turn.index)
+            said.append(("assistant", reply.text))
+            asked = [list(request.asked) for request in current.requests]
+            notes.append({"turn": turn.index, "query": current.query, "kind": current.kind, "asked": asked})
+            waiting += next_turns(dialogue, current, reply.text, again)
+            again = True
+
+    def _ask(
+        self, lines: Sequence[Line], picture: Radiograph | None, turn: int
+    ) -> Generator[Sequence[Ask], Sequence[Answer], Reply]:
+        options = GenerationOptions(self._task.options.max_new_tokens, seed=self._task.options.seed)
+        images = (picture,) if picture is not None else ()
+        conversation = tuple(Message(role, text, images if i == 0 else ()) for i, (role, text) in enumerate(lines))
+        asked = {"conversation": conversation, "options": options}
+        (answer,) = yield [Ask("model", "reply", asked, {"turn": turn})]
+        return Reply.of(answer.values) if answer.values else Reply("", answer.outcome, answer.reason)
+
+    def answer(self, role: str, capability: str, arguments: Sequence[Mapping[str, Any]]) -> Sequence[Answer]:
+        """Ask the model about one batch."""
+        return self._players.answer(role, capability, arguments)
+
+
+@dataclass(frozen=True)
+class Said:
+    """One turn as it was held."""
+
+    turn: Turn
+    reply: Reply
+    shown: tuple[str, ...]
+
+
+def held(dialogue: Dialogue, transcript: Transcript, history: str) -> list[Said]:
+    """Put the answers beside the turns that they answer."""
+    out: list[Said] = []
+    answers = transcript.answers("model", "reply")
+    for note, answer in zip(transcript.notes["turns"], answers, strict=True):
+        turn = dialogue.turns[note["turn"]]
+        if "asked" in note:
+            pairs = zip(turn.requests, note["asked"], strict=True)
+            requests = tuple(replace(request, asked=tuple(asked)) for request, asked in pairs)
+            turn = replace(turn, query=note["query"], kind=note["kind"], requests=requests)
+        reply = Reply.of(answer.values) if answer.values else Reply("", answer.outcome, answer.reason)
+        own = [s.reply.text for s in out]
+        references = [t.reference_reply or "" for t in dialogue.turns[: turn.index]]
+        out.append(Said(turn, reply, tuple(references if history == "with_gt" else own)))
+    return out
+
+
+class Rules:
+    """Makes rows with the evidence judge: pure."""
+
+    def __init__(self, task: DialogueTask) -> None:
+        self._options = task.options
+        self._judge = Evidence()
+        self._agent = task.agent
+
+    def measure(self, item: Item, transcript: Transcript) -> Measured:
+        """Judge every turn of one dialogue."""
+        dialogue: Dialogue = item.payload
+        rows = []
+        for place, said in enumerate(held(dialogue, transcript, self._options.history)):
+            query = dialogue.query(said.turn, draws=self._agent)
+            ruling = self.ruling(query, said)
+            tried = (0, 0)
+            if said.reply.outcome == "ok" and said.turn.requests:
+                key, drawn = f"{dialogue.id} {place}", overlays_of(said.reply)
+                tried = attacked(self._judge, query, said.reply.text, drawn, ruling, key, self._options.canaries)
+            rows.append(self._row(dialogue, said, place, ruling, canaries=tried))
+        return Measured(rows)
+
+    def ruling(self, query: Query, said: Said) -> Ruling:
+        """The rules' verdict; a reply that never came has none."""
+        if said.reply.outcome != "ok":
+            return Ruling(None, None, "api_error", f"no reply: {said.reply.outcome}", (), Evidence.name)
+        return self._judge.judge(query, said.reply.text, overlays_of(said.reply))
+
+    def _row(self, dialogue: Dialogue, said: Said, place: int, ruling: Ruling, **more: Any) -> dict[str, Any]:
+        made = row(
+            dialogue,
+            said.turn,
+            said.reply,
+            history=self._options.history,
+            agent=self._agent,
+            ruling=ruling,
+            shown=said.shown,
+            **more,
+        )
+        return {**made, "turn": place if self._options.history == "simulator" else said.turn.index}
+
+    def failed(self, item: Item, reason: str) -> Measured:
+        """Rows that say why nothing was said."""
+        dialogue: Dialogue = item.payload
+        asked = [turn for turn in dialogue.turns if applicable(turn, agent=self._agent)]
+        history = self._options.history
+        return Measured([lost(dialogue, turn, reason, history=history, agent=self._agent) for turn in asked])
+
+
+class Asking(Rules):
+    """Makes rows with a chat model as judge, alone, as a panel, or behind the rules."""
+
+    def __init__(self, task: DialogueTask, players: Mapping[str, Any]) -> None:
+        super().__init__(task)
+        self._players = Players(players, dict.fromkeys(players, ("reply",)), "the judge of cxreasondial")
+        self._roles = tuple(players)
+        self._llm = Llm(seed=task.options.seed)
+        self._hybrid = Hybrid(task.options.audit, seed=task.options.seed) if task.options.judge == "hybrid" else None
+
+    def read(self, item: Item, transcript: Transcript) -> Conversation[Measured]:
+        """Judge every turn of one dialogue in one round."""
+        dialogue: Dialogue = item.payload
+        turns = held(dialogue, transcript, self._options.history)
+        rules = [self.ruling(dialogue.query(said.turn, draws=self._agent), said) for said in turns]
+        chosen = [i for i, said in enumerate(turns) if self._asks(dialogue, i, said, rules[i])]
+        asks = []
+        for i in chosen:
+            query = dialogue.query(turns[i].turn, draws=self._agent)
+            conversation, options = self._llm.ask(query, turns[i].reply.text)
+            asked = {"conversation": tuple(conversation), "options": options}
+            asks += [Ask(role, "reply", asked, {"turn": i}) for role in self._roles]
+        answers = (yield asks) if asks else []
+        count = len(self._roles)
+        model: dict[int, Ruling] = {}
+        for k, i in enumerate(chosen):
+            own = answers[k * count : (k + 1) * count]
+            told = [Reply.of(a.values) if a.values else Reply("", a.outcome, a.reason) for a in own]
+            model[i] = panel([self._llm.interpret(reply) for reply in told])
+        rows = [self._judged(dialogue, turns[i], i, rules[i], model.get(i)) for i in range(len(turns))]
+        return Measured(rows)
+
+    def _asks(self, dialogue: Dialogue, place: int, said: Said, rules: Ruling) -> bool:
+        if rules.status in ("skipped", "api_error") or said.turn.visual:
+            return False
+        return self._hybrid is None or self._hybrid.asks(f"{dialogue.id} {place}", rules)
+
+    def _judged(
+        self, dialogue: Dialogue, said: Said, place: int, rules: Ruling, model: Ruling | None
+    ) -> dict[str, Any]:
+        if self._hybrid is not None:
+            final = rules if model is None else self._hybrid.decide(rules, model)
+            return self._row(dialogue, said, place, final, second=model)
+        return self._row(dialogue, said, place, rules if model is None else model, second=rules)
+
+    def answer(self, role: str, capability: str, arguments: Sequence[Mapping[str, Any]]) -> Sequence[Answer]:
+        """Ask the judges."""
+        return self._players.answer(role, capability, arguments)
+
+
+@dataclass(frozen=True)
+class DialogueTask(TaskDefaults):
+    """One model on one set of dialogues.
+
+    Attributes:
+        model: who answers.
+        source: the dialogues.
+        options: how they are held and judged.
+        judges: chat models that judge, where the judge is one.
+        batch_size: conversations a call of the model.
+    """
+
+    model: Entry
+    source: Source
+    options: Options
+    judges: tuple[Entry, ...] = ()
+    batch_size: int = 8
+    expensive: bool = True
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """(model, dialogues)."""
+        return (self.model.label, f"{self.source.label}, {self.options.history}")
+
+    @property
+    def schema(self) -> pl.Schema:
+        """Columns of a row."""
+        return SCHEMA
+
+    @property
+    def agent(self) -> bool:
+        """Whether the model plans and draws."""
+        return "draws" in capabilities_of(self.model.cls)
+
+    @property
+    def roles(self) -> Mapping[str, Entry]:
+        """The model."""
+        return {"model": self.model}
+
+    @property
+    def reading_roles(self) -> Mapping[str, Entry]:
+        """The judging models."""
+        if self.options.judge == "evidence":
+            return {}
+        return {f"judge_{i}": entry for i, entry in enumerate(self.judges)}
+
+    def items(self) -> Sequence[Item]:
+        """One item a dialogue."""
+        return [Item(d.id, d, self.source.files(d)) for d in self.source.dialogues()]
+
+    def fingerprint(self) -> str:
+        """What the replies depend on."""
+        held_so = (self.options.history, self.options.skipped, self.options.pictures, self.options.max_new_tokens)
+        return fingerprint_of(self.model.identity(), self.source.identity(), held_so, self.options.seed, SIMULATOR)
+
+    def reading(self) -> str:
+        """What the verdicts depend on beyond the replies."""
+        judges = [entry.identity() for entry in self.judges] if self.options.judge != "evidence" else []
+        return fingerprint_of(judge_identity(self.options), judges, self.options.canaries)
+
+    def open(self, players: Mapping[str, Any]) -> Stages:
+        """See :class:`medground.benchmarks.base.Task`."""
+        return Stages(self, players)
+
+    def measurer(self) -> Rules:
+        """The evidence judge."""
+        return Rules(self)
+
+    def open_reading(self, players: Mapping[str, Any]) -> Asking:
+        """The judging models."""
+        return Asking(self, players)
+
+
+def judge_identity(options: Options) -> str:
+    """Name of the judge with the version of its rules and prompt."""
+    if options.judge == "evidence":
+        return Evidence().fingerprint()
+    return (
+        Llm(seed=options.seed) if options.judge == "llm" else Hybrid(options.audit, seed=options.seed)
+    ).fingerprint()
