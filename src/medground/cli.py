@@ -81,12 +81,16 @@ def run(
     json: Json = False,
 ) -> None:
     """Run a run file, or go on with it where it stopped."""
-    from medground import session, terminal
-
     if dry_run:
+        from medground import session, terminal
+
         terminal.show_estimates(session.estimate_file(file, set_ or [], out), as_json=json)
-    else:
-        terminal.show_run(session.run_file(file, set_ or [], out, fresh=fresh), as_json=json)
+        return
+    from medground.commands import run as running
+
+    outcome = running.run(file, set_ or [], out, fresh=fresh, as_json=json)
+    if outcome != "passed":
+        raise typer.Exit(5)
 
 
 @app.command()

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from medground.benchmarks.limits import read_limits
 from medground.errors import ConfigError, did_you_mean
 
 
@@ -79,6 +80,9 @@ class RunFile(BaseModel):
         description="who else takes part (`judge`, ...): a component or a list",
     )
     engine: EngineOptions = Field(default_factory=EngineOptions, description="how the work is carried out")
+    limits: tuple[dict[str, Any], ...] = Field(
+        (), description="limits that the figures are held against: metric or question, and a bound"
+    )
     seed: int = Field(0, ge=0, description="seed of everything random: bootstrap, folds, random baselines")
 
     @field_validator("roles", mode="before")
@@ -87,6 +91,12 @@ class RunFile(BaseModel):
         if not isinstance(value, dict):
             return value
         return {name: [one] if isinstance(one, (dict, Component)) else one for name, one in value.items()}
+
+    @field_validator("limits")
+    @classmethod
+    def _are_limits(cls, value: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]:
+        read_limits(value)
+        return value
 
     @field_validator("name")
     @classmethod
@@ -102,6 +112,15 @@ def read_run_file(path: Path, overrides: Sequence[str] = ()) -> RunFile:
     Raises:
         ConfigError: the file is absent, not YAML, or has a key or value that is not right.
     """
+    return parse_run_file(read_mapping(path, overrides), where=str(path))
+
+
+def read_mapping(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the plain data of a run file with ``a.b=c`` overrides applied; its keys are not checked.
+
+    Raises:
+        ConfigError: the file is absent or no YAML mapping, or an override leads nowhere.
+    """
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -111,7 +130,7 @@ def read_run_file(path: Path, overrides: Sequence[str] = ()) -> RunFile:
         raise ConfigError("the run file is not a mapping", where=path, expected="name:, benchmark:, models:")
     for override in overrides:
         _set(data, override)
-    return parse_run_file(data, where=str(path))
+    return data
 
 
 def read_yaml(text: str, what: str, *, where: object) -> Any:

@@ -11,18 +11,22 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from medground.escaping import for_terminal
+
 WIDE = 120
 """Columns of text that are printed without asking how wide the terminal is: what it wraps can still be read."""
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from medground.benchmarks.limits import Checked
     from medground.benchmarks.results import Summary
     from medground.commands.compare import Comparison
     from medground.commands.score import Score
     from medground.commands.validate import Check
     from medground.running.estimate import TaskEstimate
     from medground.running.run import RunReport
+    from medground.suite import SuiteReport
     from medground.verification.verify import CaseResult
 
 
@@ -32,11 +36,38 @@ def show_run(report: RunReport, *, as_json: bool) -> None:
         _print_json({"folder": str(report.folder), "summary": report.summary.to_json()})
         return
     show_summary(report.summary)
-    typer.echo(f"\n{report.items} items, {report.failures} failed, {report.chunks} chunks ({report.reused} reused)")
+    _echo(f"\n{report.items} items, {report.failures} failed, {report.chunks} chunks ({report.reused} reused)")
     seconds = report.profile["total"].get("seconds", {})
     if seconds:
-        typer.echo("seconds: " + ", ".join(f"{stage} {spent:.1f}" for stage, spent in seconds.items()))
-    typer.echo(f"run: {report.folder}\nreport: medground report {report.folder}")
+        _echo("seconds: " + ", ".join(f"{stage} {spent:.1f}" for stage, spent in seconds.items()))
+    _echo(f"run: {report.folder}\nreport: medground report {report.folder}")
+
+
+def show_suite(report: SuiteReport, *, as_json: bool) -> None:
+    """Show the summaries of a suite, part after part, and where its trust report comes from."""
+    if as_json:
+        parts = {label: part.summary.to_json() for label, part in report.parts}
+        _print_json({"folder": str(report.folder), "summaries": parts})
+        return
+    for label, part in report.parts:
+        _echo(f"\n== {label}: {part.items} items, {part.failures} failed ==")
+        show_summary(part.summary)
+    _echo(f"\nsuite: {report.folder}\nreport: medground report {report.folder}")
+
+
+def show_limits(results: Sequence[Checked]) -> None:
+    """Show what the limits of a run file come to."""
+    rows = [
+        {
+            "limit": checked.limit.in_words(),
+            "model": checked.model,
+            "on": checked.where,
+            "measured": checked.figure,
+            "outcome": f"{checked.outcome}{f': {checked.because}' if checked.because else ''}",
+        }
+        for checked in results
+    ]
+    _table("Limits", rows)
 
 
 def show_estimates(estimates: Sequence[TaskEstimate], *, as_json: bool) -> None:
@@ -63,9 +94,9 @@ def show_checks(checks: Sequence[Check], *, as_json: bool) -> None:
         _print_json([asdict(check) for check in checks])
         return
     for check in checks:
-        typer.echo(f"{'ok  ' if check.ok else 'FAIL'} {check.what}")
+        _echo(f"{'ok  ' if check.ok else 'FAIL'} {check.what}")
         for line in check.details:
-            typer.echo(f"       {line}")
+            _echo(f"       {line}")
 
 
 def show_score(score: Score, *, as_json: bool) -> None:
@@ -75,7 +106,7 @@ def show_score(score: Score, *, as_json: bool) -> None:
         return
     show_summary(score.summary)
     if score.folder is not None:
-        typer.echo(f"\nscores: {score.folder}")
+        _echo(f"\nscores: {score.folder}")
 
 
 def show_comparison(comparison: Comparison, *, by_finding: bool, as_json: bool) -> None:
@@ -84,11 +115,11 @@ def show_comparison(comparison: Comparison, *, by_finding: bool, as_json: bool) 
         _print_json(comparison.data)
         return
     for note in comparison.notes:
-        typer.echo(note)
+        _echo(note)
     table = comparison.table if by_finding else comparison.table.filter(comparison.table["group"] == "over all")
     for who, part in table.group_by("dataset", "first", "second", maintain_order=True):
         show_table(part.drop("dataset", "first", "second"), "{}: {} minus {}".format(*who))
-    typer.echo("difference in percentage points" + ("" if by_finding else "; each finding: --by-finding"))
+    _echo("difference in percentage points" + ("" if by_finding else "; each finding: --by-finding"))
 
 
 def show_verification(results: Sequence[CaseResult], *, as_json: bool) -> None:
@@ -115,7 +146,7 @@ def show_components(found: Mapping[str, Sequence[str]], *, as_json: bool) -> Non
         _print_json(found)
         return
     for kind, names in found.items():
-        typer.echo("\n  ".join([f"{kind}:", *(names or ["(none yet)"])]))
+        _echo("\n  ".join([f"{kind}:", *(names or ["(none yet)"])]))
 
 
 def show_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
@@ -130,7 +161,7 @@ def show_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
 def show_summary(summary: Summary) -> None:
     """Show how a summary was read and the tables that are made for a terminal; the first where there are none."""
     if summary.described:
-        typer.echo(f"\n{summary.described}")
+        _echo(f"\n{summary.described}")
     for name in summary.shown or tuple(summary.tables)[:1]:
         table = summary.tables.get(name)
         if table is None or not len(table):
@@ -141,7 +172,7 @@ def show_summary(summary: Summary) -> None:
         else:
             show_table(table, name.replace("_", " "))
     if summary.legend:
-        typer.echo(summary.legend)
+        _echo(summary.legend)
 
 
 def show_table(table: pl.DataFrame, title: str) -> None:
@@ -152,13 +183,13 @@ def show_table(table: pl.DataFrame, title: str) -> None:
 
 def _fact(key: str, value: Any, indent: str) -> None:
     if isinstance(value, Mapping):
-        typer.echo(f"{indent}{key}:")
+        _echo(f"{indent}{key}:")
         for inner, content in value.items():
             _fact(str(inner), content, indent + "  ")
     elif isinstance(value, (list, tuple)):
-        typer.echo(f"{indent}{key}: {', '.join(map(str, value))}")
+        _echo(f"{indent}{key}: {', '.join(map(str, value))}")
     else:
-        typer.echo(f"{indent}{key}: {value}")
+        _echo(f"{indent}{key}: {value}")
 
 
 def _table(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -169,15 +200,25 @@ def _table(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
 
     rows = _fitted(rows)
     table = Table(
-        title=title or None, title_justify="left", header_style="bold", pad_edge=False, padding=(0, 1), box=SIMPLE_HEAD
+        title=for_terminal(title) or None,
+        title_justify="left",
+        header_style="bold",
+        pad_edge=False,
+        padding=(0, 1),
+        box=SIMPLE_HEAD,
     )
     for column in rows[0] if rows else ():
-        table.add_column(Text(str(column)), no_wrap=True)
+        table.add_column(Text(for_terminal(str(column))), no_wrap=True)
     for row in rows:
         # Text: names come from data, and must not be read as markup.
-        table.add_row(*(Text("" if value is None else str(value)) for value in row.values()))
+        table.add_row(*(Text("" if value is None else for_terminal(str(value))) for value in row.values()))
     # As wide as the table asks for: a narrow terminal wraps lines, but no number is cut.
     Console(width=max(Console().width, 300)).print(table, soft_wrap=True)
+
+
+def _echo(text: object) -> None:
+    """Print what may hold names and messages that came from data."""
+    typer.echo(for_terminal(str(text)))
 
 
 def _fitted(rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:

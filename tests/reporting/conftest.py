@@ -13,6 +13,7 @@ from PIL import Image
 
 from medground.config import parse_run_file
 from medground.running.options import Options
+from medground.running.reading import reading_path
 from medground.running.run import execute
 from medground.session import assemble
 
@@ -144,7 +145,9 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "manifest.json").write_text(json.dumps(manifest))
     failure = {"task": [SCRIPT, IMAGE], "item": IMAGE, "reason": SCRIPT, "detail": f"{IMAGE}{SCRIPT}"}
     (folder / "failures.jsonl").write_text(json.dumps(failure) + "\n")
-    summary = (folder / "summary.json").read_text()
+    summary = (reading_path(folder) / "summary.json").read_text()
     attack = json.dumps(f"{SCRIPT}{IMAGE}")[1:-1]
-    (folder / "summary.json").write_text(summary.replace("the map holds NaN", f"{attack} the map holds NaN"))
+    (reading_path(folder) / "summary.json").write_text(
+        summary.replace("the map holds NaN", f"{attack} the map holds NaN")
+    )
     return folder

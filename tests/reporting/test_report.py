@@ -14,6 +14,7 @@ from medground.benchmarks.results import Summary
 from medground.errors import RunError
 from medground.reporting.report import write_report
 from medground.reporting.runs import read_run
+from medground.running.reading import reading_path
 
 from .conftest import FINDINGS, IMAGE, SCRIPT, make_run
 from .reading import Element, block, read, tables
@@ -28,7 +29,7 @@ def page(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Element:
 
 @pytest.fixture(scope="module")
 def summary(finished: Path) -> dict:
-    return json.loads((finished / "summary.json").read_text())
+    return json.loads((reading_path(finished) / "summary.json").read_text())
 
 
 def test_it_lies_in_the_run_s_folder_or_where_it_is_told(run_copy: Path, tmp_path: Path) -> None:
@@ -52,10 +53,10 @@ def test_what_is_no_finished_run_is_refused(run_copy: Path, tmp_path: Path) -> N
         write_report([])
     with pytest.raises(RunError, match="not a run folder"):
         write_report([tmp_path])
-    (run_copy / "summary.json").write_text("{")
+    (reading_path(run_copy) / "summary.json").write_text("{")
     with pytest.raises(RunError, match="cannot be read"):
         write_report([run_copy])
-    (run_copy / "summary.json").unlink()
+    (reading_path(run_copy) / "summary.json").unlink()
     with pytest.raises(RunError, match="not finished"):
         write_report([run_copy])
     with pytest.raises(RunError, match="cannot be written"):
@@ -235,8 +236,12 @@ def test_a_benchmark_without_a_component_shows_its_tables(run_copy: Path) -> Non
     manifest = json.loads((run_copy / "manifest.json").read_text())
     manifest["benchmark"]["name"] = "somebody_elses"
     (run_copy / "manifest.json").write_text(json.dumps(manifest))
-    (run_copy / "summary.json").write_text(json.dumps(Summary(benchmark="somebody_elses", notes=[SCRIPT]).to_json()))
-    (run_copy / "tables" / "long.csv").write_text("name,value\n" + "".join(f"{SCRIPT},{k}\n" for k in range(600)))
+    (reading_path(run_copy) / "summary.json").write_text(
+        json.dumps(Summary(benchmark="somebody_elses", notes=[SCRIPT]).to_json())
+    )
+    (reading_path(run_copy) / "tables" / "long.csv").write_text(
+        "name,value\n" + "".join(f"{SCRIPT},{k}\n" for k in range(600))
+    )
     page = read(write_report([run_copy]))
     found = tables(page)
     assert len(found["Long"]) == 501

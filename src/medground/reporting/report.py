@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from medground.benchmarks.results import ModelFacts
 from medground.errors import RunError
 from medground.reporting.components import component
 from medground.reporting.page import render
@@ -13,6 +15,7 @@ from medground.reporting.runs import Run, read_run, unique_names
 from medground.reporting.sources import Images
 from medground.reporting.trust.page import render as trust
 from medground.running.files import write_atomic
+from medground.suite import parts_of
 
 DETAILS = "-details.html"
 """What follows a trust report's name in that of the file with tables, figures and cases."""
@@ -35,8 +38,8 @@ def write_report(runs: Sequence[Path], out: Path | None = None, images: Images =
     """
     if not runs:
         raise RunError("a report needs a run", fix="medground report RUN")
-    read = [read_run(folder) for folder in runs]
-    path = _place(read, out)
+    read = [_with_missing(read_run(folder), missing) for folder, missing in _expanded(runs)]
+    path = _place(runs, out)
     by_benchmark = _by_benchmark(read)
     pages = {path: _details(by_benchmark, read, images)}
     if len(by_benchmark) > 1:
@@ -50,14 +53,28 @@ def write_report(runs: Sequence[Path], out: Path | None = None, images: Images =
     return path
 
 
+def _expanded(folders: Sequence[Path]) -> Iterator[tuple[Path, Mapping[str, tuple[str, ...]]]]:
+    """Yield run folders with what some models of their suite lack; the folder of a suite stands for its parts."""
+    for folder in folders:
+        yield from (parts_of(folder) or {folder: {}}).items()
+
+
+def _with_missing(run: Run, missing: Mapping[str, tuple[str, ...]]) -> Run:
+    """Return a run whose summary also knows the models of the suite that it could not ask."""
+    if not missing:
+        return run
+    others = [ModelFacts(label=label, missing=lacks) for label, lacks in missing.items()]
+    return replace(run, summary=replace(run.summary, models=[*run.summary.models, *others]))
+
+
 def _details(by_benchmark: Mapping[str, Sequence[Run]], runs: Sequence[Run], images: Images) -> str:
     compositions = [component(benchmark)(of, images) for benchmark, of in by_benchmark.items()]
     return render(compositions, _origin(runs), provenance(runs))
 
 
-def _place(runs: Sequence[Run], out: Path | None) -> Path:
+def _place(folders: Sequence[Path], out: Path | None) -> Path:
     if out is None:
-        out = runs[0].folder if len(runs) == 1 else Path()
+        out = folders[0] if len(folders) == 1 else Path()
     return out / "report.html" if out.is_dir() else out
 
 

@@ -19,6 +19,7 @@ from medground.reporting.gridvqa_x.pictures import FIGURES, _outline, drawings
 from medground.reporting.report import write_report
 from medground.reporting.runs import Run, read_run
 from medground.running.options import Options
+from medground.running.reading import reading_path
 from medground.running.run import execute
 from medground.session import assemble
 
@@ -182,8 +183,8 @@ def test_an_outline_is_the_edges_between_a_set_and_the_rest() -> None:
 def test_what_comes_from_data_is_escaped(pair: Path, tmp_path: Path) -> None:
     copied = tmp_path / "run"
     shutil.copytree(pair, copied)
-    text = (copied / "summary.json").read_text()
-    (copied / "summary.json").write_text(
+    text = (reading_path(copied) / "summary.json").read_text()
+    (reading_path(copied) / "summary.json").write_text(
         text.replace('"dime"', json.dumps(SCRIPT)).replace("gridvqa_rule", json.dumps(SCRIPT)[1:-1])
     )
     html = write_report([copied]).read_text()
