@@ -152,6 +152,16 @@ def test_the_sentence_of_each_model(summary: Summary) -> None:
         assert words in said[model][1]
 
 
+def test_tables_for_people(frames: dict[str, pl.DataFrame]) -> None:
+    about = {"d": {"floors": [{"name": "by_pair", "balanced_accuracy": 51.0}], "by_sampler": {}}}
+    tables = summarise({("oracle", "d"): frames["oracle"]}, rules=decide.rules(), reading="", about=about).tables
+    assert tables["blind_and_region_blind"]["by_pair"].to_list() == [51.0]
+    assert tables["answers_from"].filter(pl.col("question") == "region")["answer"].to_list() == ["yes"]
+    loba = tables["published"].filter(pl.col("model") == "LobA (published)").to_dicts()
+    assert [row["TPT, anatomy"] for row in loba] == [79.2, 77.0]
+    assert tables["published"].filter(pl.col("model").str.starts_with("Gemini")).height == 2
+
+
 def test_pools_are_shared_only_where_all_rightly_say_yes(summary: Summary) -> None:
     shared = Cells(summary.cells).where(metric="tpt_disease", subset="shared")
     assert {cell.model for cell in shared} == set(SCRIPTS)

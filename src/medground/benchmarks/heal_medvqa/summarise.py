@@ -11,6 +11,7 @@ from medground.benchmarks.heal_medvqa.baselines import floors, known_from
 from medground.benchmarks.heal_medvqa.cells import Whose, balanced, closed_cells, flip_cells, open_cells, quartet_cells
 from medground.benchmarks.heal_medvqa.compare import compared
 from medground.benchmarks.heal_medvqa.pools import Answers, shared_pool
+from medground.benchmarks.heal_medvqa.published import reference_table
 from medground.benchmarks.heal_medvqa.specs import SPECS
 from medground.benchmarks.heal_medvqa.variants import CONTROLS, FLIPS
 from medground.benchmarks.heal_medvqa.verdicts import REGION, Figure, figure, half_verdict, region_verdict
@@ -53,8 +54,10 @@ def summarise(
         found[dataset] = _floor_records(next(iter(natural.values())))
         if len(models) > 1:
             tables[f"comparisons_{dataset}"] = compared(natural, rules)
-    tables["heal_medvqa"] = board(cells)
-    data = {"build": dict(about), "floors": found, "specimen_margin": {k: r.in_words() for k, r in rules.items()}}
+    tables |= {"heal_medvqa": board(cells), "answers_from": sentences(verdicts), "published": reference_table()}
+    if about:
+        tables["blind_and_region_blind"] = floor_table(about)
+    data = {"build": dict(about), "floors": found, "margins": {k: r.in_words() for k, r in rules.items()}}
     return Summary(
         cells=tuple(cells),
         verdicts=tuple(verdicts),
@@ -147,6 +150,22 @@ def board(cells: Sequence[Cell]) -> pl.DataFrame:
         for metric in (*columns, *FLIPS, *CONTROLS):
             line[metric] = _shown(index.where(model=model, dataset=dataset, metric=metric, subset="main", scope="all"))
         lines.append(line)
+    return pl.DataFrame(lines, infer_schema_length=None)
+
+
+def sentences(verdicts: Sequence[Verdict]) -> pl.DataFrame:
+    """Return a line a model and question: the answer and the sentence that the rule gives."""
+    columns = ("model", "dataset", "question", "answer", "because")
+    return pl.DataFrame([{name: getattr(one, name) for name in columns} for one in verdicts])
+
+
+def floor_table(about: Mapping[str, Any]) -> pl.DataFrame:
+    """Return what blind and region-blind baselines get from each sampler: balanced accuracy in percent."""
+    lines = []
+    for dataset, facts in about.items():
+        for sampler, listed in {"as asked": facts.get("floors", ()), **facts.get("by_sampler", {})}.items():
+            values = {one["name"]: one["balanced_accuracy"] for one in listed}
+            lines.append({"negatives": sampler, "dataset": dataset, **values})
     return pl.DataFrame(lines, infer_schema_length=None)
 
 
