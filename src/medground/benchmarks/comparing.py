@@ -57,8 +57,13 @@ class Sample:
 class Comparable(Protocol):
     """A benchmark whose runs can be compared."""
 
-    seed: int
-    level: float
+    @property
+    def seed(self) -> int:
+        """Of folds and flips: that of the run."""
+
+    @property
+    def level(self) -> float:
+        """Of the intervals."""
 
     def settings(self) -> Mapping[str, Any]:
         """Return what must be equal in two runs: protocol, reader, judge."""

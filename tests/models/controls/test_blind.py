@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -130,10 +131,15 @@ def test_a_run_knows_whose_twin_a_model_is(run_file: Path, tmp_path: Path) -> No
     run_file.write_text(text)
     session = assemble(read_run_file(run_file))
     assert [entry.twin_of for entry in session.models] == [None, None, "baseline_random"]
-    report = carry_out(run_file, out=tmp_path / "runs")
-    assert report is not None
-    again = carry_out(run_file, out=tmp_path / "runs")
-    assert again is not None
+    folder = carry_out(run_file, out=tmp_path / "runs").folder
+    (kept,) = (folder / "readings").glob("*/summary.json")
+    summary = json.loads(kept.read_text())
+    assert {facts["label"]: facts["twin_of"] for facts in summary["models"]}["blind"] == "baseline_random"
+    told = [note for note in summary["notes"] if note.startswith("baseline_random:")]
+    # Noise seeded by case is the same noise for the twin: looking adds nothing, on 9 patients nothing can be claimed.
+    assert any("AUC" in note and "+0.0" in note and "against its blind twin blind" in note for note in told)
+    assert all("cannot be told" in note or "adds nothing" in note for note in told)
+    assert (kept.parent / "tables" / "looking.csv").is_file()
 
 
 def test_reading_only_never_looks() -> None:

@@ -123,6 +123,7 @@ class XBench:
 
     def summarise(self, rows: Mapping[tuple[str, ...], pl.DataFrame]) -> Summary:
         """Summarise rows, by (model, dataset); see :func:`medground.benchmarks.xbench.summarise.summarise`."""
+        from medground.benchmarks.looking import with_looking
         from medground.benchmarks.xbench.summarise import Options, summarise
 
         cards = {m.label: m.card for m in self._setting.models}
@@ -130,7 +131,8 @@ class XBench:
         options = Options(
             self.protocol, self._setting.seed, self.replicates, self.level, self.size_edges, decide.rules(self.rules)
         )
-        return replace(summarise(rows, cards, findings, options), notes=self.notes())
+        summary = replace(summarise(rows, cards, findings, options), notes=self.notes())
+        return with_looking(summary, self, rows, self._setting.models, options.rules)
 
     @property
     def seed(self) -> int:
