@@ -24,6 +24,7 @@ from medground.benchmarks.medical_checklist.semantic_types import in_benchmark
 from medground.benchmarks.medical_checklist.sources.base import Captioned
 from medground.benchmarks.medical_checklist.substitution import rules
 from medground.benchmarks.medical_checklist.substitution.context import context
+from medground.benchmarks.medical_checklist.substitution.shape import same_axis
 from medground.benchmarks.medical_checklist.terminologies.base import Terminology
 from medground.benchmarks.medical_checklist.words import tokens
 
@@ -38,7 +39,8 @@ class Settings:
 
     Attributes:
         sampling: how the replacement is drawn; ``uniform`` over distinct terms is the paper's.
-        placing: ``same``: only forms that the corpus uses in such a place of a sentence; ``any``: every form (paper).
+        placing: ``same``: only forms that the corpus uses in such a place of a sentence, and terms of place on the same
+            axis; ``any``: every form (the paper).
         seed: of every draw.
         most_per_caption: at most so many items a caption; None: one a term.
     """
@@ -197,6 +199,8 @@ def _item(
     tui = types[key % len(types)]
 
     def refuse(form: Form) -> str | None:
+        if settings.placing == "same" and tui == "T082" and not same_axis(mention.text, form.text):
+            return "shape"
         return rules.refuse_replacement(
             caption, mention, mentions, form.text, form.concept_ids, form.tuis, held.terminology
         )

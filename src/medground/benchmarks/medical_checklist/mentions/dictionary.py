@@ -24,7 +24,8 @@ _Pattern = tuple[frozenset[str], str | None]
 class Dictionary:
     """Finds the names of a terminology.
 
-    A name without any lower-case letter (CT, PET/CT) matches exactly; every other name ignores case. Blanks and hyphens
+    A name without any lower-case letter (CT, PET/CT) matches exactly; every other name ignores case. Where both match
+    ("TOE", "toe"), the exact one stands. Blanks and hyphens
     are literal. Names of one character are dropped. Boundaries are checked before the longest match is chosen: chosen
     the other way round, "lung" in "lung abscesses" would be lost to "lung abscess".
 
@@ -101,18 +102,10 @@ class Dictionary:
             end, alias, key = best[start]
             if start < reached:
                 continue
-            ids, tuis = self._named(alias, key)
+            ids, tuis = self._concepts[key]
             mentions.append(Mention(start, end, caption[start:end], alias, ids, tuis))
             reached = end
         return mentions
-
-    def _named(self, alias: str, key: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the concepts of a match; an acronym that is also an ordinary name ("PE", "pe") has those of both."""
-        ids, tuis = self._concepts[key]
-        other = self._concepts.get(fold(alias)) if key == alias else None
-        if other is None or key == fold(alias):
-            return ids, tuis
-        return tuple(sorted({*ids, *other[0]})), tuple(sorted({*tuis, *other[1]}))
 
     @cached_property
     def _identity(self) -> str:
