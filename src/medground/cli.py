@@ -272,6 +272,21 @@ def build_gridvqa_x(
     typer.echo(build(out, Plan(**(PRESETS[preset.value] | asked)), workers=workers))
 
 
+@build_app.command("cxreasondial")
+def build_cxreasondial(
+    out: Annotated[Path, typer.Argument(metavar="FOLDER")],
+    cases: Annotated[int, typer.Option("--cases", min=1, help="phantoms, where no masks are given")] = 100,
+    size: Annotated[int, typer.Option("--size", min=64, help="pixels a side of the phantoms")] = 512,
+    masks: Annotated[Path | None, typer.Option("--masks", help="folder of masks, one folder a case")] = None,
+    pictures: Annotated[bool, typer.Option("--pictures/--no-pictures", help="draw the phantoms")] = True,
+    seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
+) -> None:
+    """Measure twelve diagnostic tasks and ask about them: dialogues as JSONL, with a report of what they can test."""
+    from medground.commands import cxreasondial
+
+    typer.echo(cxreasondial.build(out, cases, size, seed, masks, pictures))
+
+
 @build_app.command("heal_medvqa")
 def build_heal_medvqa(
     out: Annotated[Path, typer.Argument(metavar="FOLDER")],

@@ -1,0 +1,69 @@
+"""``medground build cxreasondial``: dialogues in a folder, from phantoms or from anybody's masks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from medground.benchmarks.cxreasondial.build import Builder, MeasuredCase
+from medground.benchmarks.cxreasondial.contract import write_dialogues
+from medground.benchmarks.cxreasondial.phantoms import Phantoms
+from medground.errors import DataError
+from medground.tools import Folder, measure
+
+
+def build(out: Path, cases: int, size: int, seed: int, masks: Path | None, pictures: bool) -> str:
+    """Write ``dialogues.jsonl`` and ``report.json``, and the phantoms' pictures where asked.
+
+    Args:
+        out: a new or empty folder.
+        cases: phantoms, where no masks are given.
+        size: width of the phantoms' pictures.
+        seed: of phantoms and dialogues.
+        masks: a folder of masks, one folder a case, with pictures ``images/<case>.png`` beside it.
+        pictures: whether phantoms are drawn.
+
+    Returns:
+        A few lines on what was built.
+
+    Raises:
+        DataError: the folder holds something, or no case gives a dialogue.
+    """
+    if out.exists() and any(out.iterdir()):
+        raise DataError("the folder is not empty", where=str(out), fix="name a new one")
+    out.mkdir(parents=True, exist_ok=True)
+    phantoms = Phantoms(seed, size)
+    measured: Iterable[MeasuredCase] = phantoms.cases(cases) if masks is None else _measured(masks)
+    builder = Builder(seed, source="phantoms of medground" if masks is None else f"masks of {masks.name}")
+    dialogues = list(builder.build(measured))
+    if not dialogues:
+        raise DataError("no case gives a dialogue", where=str(masks), expected="two measured tasks a case, or more")
+    write_dialogues(out / "dialogues.jsonl", dialogues)
+    report = builder.report.record()
+    (out / "report.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    if pictures and masks is None:
+        (out / "images").mkdir()
+        for dialogue in dialogues:
+            phantoms.draw(dialogue.image.dicom_id, out / dialogue.image.path)
+    turns = sum(len(dialogue.turns) for dialogue in dialogues)
+    dropped = sum(builder.report.dropped.values())
+    known = report["answer_in_history"]
+    return (
+        f"{len(dialogues)} dialogues, {turns} turns; {dropped} measurements dropped by quality control; "
+        f"{known['requests']} of {known['of']} requests answerable from the history\n{out / 'dialogues.jsonl'}"
+    )
+
+
+def _measured(masks: Path) -> Iterator[MeasuredCase]:
+    folder = Folder(masks)
+    for place in sorted(path for path in masks.iterdir() if path.is_dir()):
+        anatomy = folder.anatomy(place.name)
+        yield MeasuredCase(
+            place.name,
+            f"images/{place.name}.png",
+            anatomy.width,
+            anatomy.height,
+            anatomy.view,
+            measure(anatomy),
+        )
