@@ -65,6 +65,7 @@ class ApiChat:
 
     name: ClassVar[str] = "api_chat"
     remote: ClassVar[bool] = True
+    concurrent: ClassVar[bool] = True  # a round is asked at once; the model limits itself
     info: ClassVar[ModelInfo] = ModelInfo(
         title="chat model behind an API",
         licence="the provider's terms",
@@ -121,7 +122,7 @@ class ApiChat:
         self._probing, self._waiting = threading.Lock(), threading.Lock()
         self._locks: dict[str, threading.Lock] = {}
         self._first_name: str | None = None
-        self._closing = weakref.finalize(self, _close, self._client, self._cache)
+        self._closing = weakref.finalize(self, _close, self._client, self._cache, self.ledger, model)
 
     @property
     def local(self) -> bool:
@@ -292,14 +293,20 @@ class ApiChat:
             )
 
     def close(self) -> None:
-        """Close connections and the file of kept replies."""
+        """Close connections and the file of kept replies, and write the ledger's line."""
         self._closing()
 
 
-def _close(client: Client, cache: ReplyCache | None) -> None:
+def _close(client: Client, cache: ReplyCache | None, ledger: Ledger, model: str) -> None:
+    """Close what is open; what was asked is added as a line to the ledger beside the cache."""
     client.close()
-    if cache is not None:
-        cache.close()
+    if cache is None:
+        return
+    cache.close()
+    counts = ledger.record()
+    if counts.get("requests") or counts.get("cache_hits"):
+        with cache.path.with_suffix(".ledger.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"model": model, **counts}) + "\n")
 
 
 def _about_schemas(message: str) -> bool:

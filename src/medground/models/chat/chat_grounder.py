@@ -92,6 +92,7 @@ class ChatGrounder:
         self._wanted = box_format
         self._format: BoxFormat | None = None if box_format == "probe" else box_format
         self.capabilities = frozenset({"ground", "pictures"})
+        self.concurrent = bool(getattr(self.of, "concurrent", False))
 
     def fingerprint(self) -> str:
         """A hash over the model's own, the questions and the format of boxes."""

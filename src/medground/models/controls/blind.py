@@ -57,6 +57,7 @@ class Blind:
             )
         self.seed = seed
         self.capabilities = able
+        self.concurrent = bool(getattr(self.of, "concurrent", False))
         self._others: dict[str, Any] = {}
 
     def fingerprint(self) -> str:

@@ -192,6 +192,16 @@ def test_a_budget_is_never_passed(stub: Any, chat: Any, tmp_path: Path) -> None:
         chat(budget_money=1.0)
 
 
+def test_the_ledger_lies_beside_the_cache(stub: Any, chat: Any, tmp_path: Path) -> None:
+    for _ in range(2):
+        model = chat()
+        model.reply([ask("a"), ask("b")])
+        model.close()
+    first, second = map(json.loads, (tmp_path / "cache.ledger.jsonl").read_text().splitlines())
+    assert (first["requests"], first["prompt_tokens"], first["completion_tokens"]) == (2, 20, 4)
+    assert (second["cache_hits"], second.get("requests", 0), second["model"]) == (2, 0, "stub-1")
+
+
 def test_a_deadline_ends_the_run(stub: Any, chat: Any, answered: Any) -> None:
     stub.answer = lambda n, b: {"delay_s": 0.05, "body": answered()}
     with pytest.raises(StopRunError, match="deadline"):
