@@ -276,7 +276,7 @@ def build_gridvqa_x(
 def build_cxreasondial(
     out: Annotated[Path, typer.Argument(metavar="FOLDER")],
     cases: Annotated[int, typer.Option("--cases", min=1, help="phantoms, where no masks are given")] = 100,
-    size: Annotated[int, typer.Option("--size", min=64, help="pixels a side of the phantoms")] = 512,
+    size: Annotated[int, typer.Option("--size", min=64, help="pixels a side of the phantoms")] = 256,
     masks: Annotated[Path | None, typer.Option("--masks", help="folder of masks, one folder a case")] = None,
     pictures: Annotated[bool, typer.Option("--pictures/--no-pictures", help="draw the phantoms")] = True,
     seed: Annotated[int, typer.Option("--seed", min=0)] = 0,

@@ -137,7 +137,7 @@ def test_an_oracle_gets_everything(told):
 
 
 def test_the_agent_gets_everything(told):
-    rows, turns = scores(benchmark(Entry("agent", "agent", Agent, {"size": SIZE})))
+    rows, turns = scores(benchmark(Entry("agent", "agent", Agent)))
     assert values(turns) == (1.0, 1.0, 1.0, 1.0)
     assert metric_share(turns, "dti").value == 1.0
     assert rows["canaries_changed"].sum() == 0

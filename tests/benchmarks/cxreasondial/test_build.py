@@ -94,7 +94,7 @@ def test_reference_replies_are_right(built):
 
 def test_the_agent_measures_its_own_case_alone(phantoms, built):
     dialogue = built[1][0]
-    agent = Agent(size=SIZE)
+    agent = Agent()
     image = Radiograph(np.zeros((SIZE, SIZE), np.float32), dialogue.image.dicom_id)
     first = dialogue.turns[0]
     (reply,) = agent.reply([[Message("user", first.query, (image,))]])

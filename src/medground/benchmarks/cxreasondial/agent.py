@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from medground.benchmarks.cxreasondial.build import VIEW_UNKNOWN
 from medground.benchmarks.cxreasondial.evidence import evidence_of, sentences
-from medground.benchmarks.cxreasondial.phantoms import SIZE, Phantoms
+from medground.benchmarks.cxreasondial.phantoms import Phantoms
 from medground.benchmarks.cxreasondial.planner import plan
 from medground.benchmarks.cxreasondial.plans import Plan, read_plan, record
 from medground.errors import ConfigError, DataError
@@ -75,7 +75,6 @@ class Agent:
         masks: a folder of masks, one folder a case (see ``docs/cxreasondial.md``); by default phantoms are measured.
         planner: ``rules``, or the name of a chat model that can call tools.
         planner_parameters: of that model's constructor.
-        size: width of the phantoms' pictures.
         time_limit: seconds that the measurements of one turn may take.
     """
 
@@ -90,19 +89,18 @@ class Agent:
         masks: Path | None = None,
         planner: str = "rules",
         planner_parameters: dict[str, Any] | None = None,
-        size: int = SIZE,
         time_limit: float = 10.0,
     ) -> None:
-        self._masks: Masks = Phantoms(size=size) if masks is None else Folder(masks)
+        self._masks: Masks | None = None if masks is None else Folder(masks)
         self._planner_name, self._parameters = planner, planner_parameters or {}
-        self._size, self._limit, self._folder = size, time_limit, masks
+        self._limit, self._folder = time_limit, masks
         self._planner = _model(planner, self._parameters) if planner != "rules" else None
-        self._cached: tuple[str, Anatomy] | None = None
+        self._cached: tuple[tuple[str, int], Anatomy] | None = None
 
     def fingerprint(self) -> str:
         """Planner, tools and masks."""
         planner = self._planner.fingerprint() if self._planner is not None else "rules/1"
-        return fingerprint_of("cxreason_agent/1", planner, str(self._folder), self._size)
+        return fingerprint_of("cxreason_agent/1", planner, str(self._folder))
 
     def reply(
         self, conversations: Sequence[Sequence[Message]], options: GenerationOptions | None = None
@@ -129,7 +127,7 @@ class Agent:
         if how.startswith("failed"):
             return Reply("", "error", how)
         try:
-            anatomy = self._anatomy(_case_of(conversation))
+            anatomy = self._anatomy(*_case_of(conversation))
             trace, overlays, text = self._measure(anatomy, sorted(steps))
         except DataError as error:
             return Reply("", "error", error.what if hasattr(error, "what") else "no masks")
@@ -161,10 +159,15 @@ class Agent:
             text.append(output)
         return trace, overlays, text
 
-    def _anatomy(self, case_id: str) -> Anatomy:
-        if self._cached is None or self._cached[0] != case_id:
-            anatomy = self._masks.anatomy(case_id.removesuffix(VIEW_UNKNOWN))
-            self._cached = (case_id, replace(anatomy, view=None) if case_id.endswith(VIEW_UNKNOWN) else anatomy)
+    def _anatomy(self, case_id: str, width: int) -> Anatomy:
+        """The masks of one case; a phantom's are made for the picture that was shown."""
+        if self._cached is None or self._cached[0] != (case_id, width):
+            masks = Phantoms(size=width) if self._masks is None else self._masks
+            anatomy = masks.anatomy(case_id.removesuffix(VIEW_UNKNOWN))
+            self._cached = (
+                (case_id, width),
+                replace(anatomy, view=None) if case_id.endswith(VIEW_UNKNOWN) else anatomy,
+            )
         return self._cached[1]
 
 
@@ -189,10 +192,11 @@ def planned(reply: Reply) -> tuple[Plan, str]:
         return frozenset(), "failed: the plan names what there is not"
 
 
-def _case_of(conversation: Sequence[Message]) -> str:
+def _case_of(conversation: Sequence[Message]) -> tuple[str, int]:
+    """Id and width of the first picture."""
     for message in conversation:
         for image in message.images:
-            return image.case_id
+            return image.case_id, image.size[0]
     raise DataError("the agent was shown no picture", expected="one, whose case has masks")
 
 

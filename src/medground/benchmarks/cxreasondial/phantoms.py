@@ -13,7 +13,7 @@ from medground.tools import Anatomy, measure
 from medground.worlds.phantom.scene import Scene, make_scene
 
 #: Width and height of the pictures, and of the masks that are measured.
-SIZE = 512
+SIZE = 256
 
 
 @dataclass(frozen=True)
