@@ -53,3 +53,12 @@ def test_an_error_moves_no_terminal(tmp_path: Path, escape: str) -> None:
     done = medground("report", f"{tmp_path}/{escape}")
     assert done.returncode == 1
     assert escape[0] not in done.stderr
+
+
+def test_components_are_listed_with_a_line_each() -> None:
+    lines = medground("list", "explainers").stdout.splitlines()
+    assert lines[0] == "explainers:"
+    assert all(len(line.split(maxsplit=1)) == 2 for line in lines[1:])
+    everything = medground("list").stdout
+    assert "baseline_centre" in everything
+    assert "benchmarks:" in everything

@@ -194,7 +194,8 @@ def list_(
     from medground import terminal
     from medground.commands import catalogue
 
-    terminal.show_components(catalogue.components(kind), as_json=json)
+    found = catalogue.components(kind)
+    terminal.show_components(found, {} if json else catalogue.summaries(found), as_json=json)
 
 
 @app.command()

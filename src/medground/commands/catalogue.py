@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.metadata
 import importlib.util
 import platform
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,31 @@ def components(kind: str | None = None) -> dict[str, list[str]]:
     if not wanted:
         raise ConfigError(f"there is no kind {kind!r}", expected=", ".join(known), fix=did_you_mean(str(kind), known))
     return {k: _protocols() if k == PROTOCOLS else registry.names(PLURALS[k]) for k in wanted}
+
+
+def summaries(found: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Return name -> the first line of its documentation, read from its file: nothing is imported."""
+    lines: dict[str, str] = {}
+    for plural, names in found.items():
+        kind = PLURALS.get(plural)
+        modules = registry.builtin(kind) if kind else {}
+        lines |= {name: _first_line(modules[name], name) for name in names if name in modules}
+    return lines
+
+
+def _first_line(module: str, name: str) -> str:
+    root = Path(__file__).parents[1].joinpath(*module.split(".")[1:])
+    path = root / "__init__.py" if root.is_dir() else root.with_suffix(".py")
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ClassDef) and any(_declares(statement, name) for statement in node.body):
+            return (ast.get_docstring(node) or "").partition("\n")[0]
+    return ""
+
+
+def _declares(statement: ast.stmt, name: str) -> bool:
+    """Whether a statement of a class is ``name = "<name>"``, with or without a type."""
+    value = statement.value if isinstance(statement, (ast.Assign, ast.AnnAssign)) else None
+    return isinstance(value, ast.Constant) and value.value == name
 
 
 def describe(name: str) -> dict[str, Any]:
