@@ -85,3 +85,16 @@ def test_undefined_scores_are_left_out_and_other_depths_refused():
 def test_scores_without_variation_claim_nothing():
     constant = [np.full(50, m) for m in RISING]
     assert decide_additive(constant, [np.full(50, 5.0)] * 3).answer == "cannot be told"
+
+
+def test_low_needs_every_depth_and_flat_both_sides():
+    one_high = decide_additive(scores(RISING), scores((5.0, 5.0, 10.0), seed=1))
+    assert one_high.low == "cannot be told"
+    # The other slope lies at the bound itself, a quarter of 2.
+    at_bound = decide_additive(scores(RISING), scores((5.0, 5.5, 6.0), seed=1))
+    assert at_bound.flat == "cannot be told"
+
+
+def test_flat_cannot_be_told_where_the_bound_is_unknown():
+    found = decide_additive(scores((10.0, 10.0, 10.0)), scores((5.0, 7.0, 9.0), seed=1))
+    assert found.flat == "cannot be told"

@@ -40,6 +40,8 @@ def difference(value, low, high, inner=None, p=0.001, evidence=(50,), **more):
         (-0.004, 0.004, 0.9, "equivalent", 0),
         (0.001, 0.005, 0.001, "equivalent", 1),  # better, but by less than the margin
         (-0.05, 0.05, 0.9, "cannot be told", 0),
+        (-0.01, 0.09, 0.001, "cannot be told", 0),  # the value lies beyond the margin, its interval does not
+        (-0.09, 0.01, 0.001, "cannot be told", 0),
     ],
 )
 def test_a_difference_needs_interval_margin_and_p(low, high, p, word, direction):
@@ -114,6 +116,7 @@ def test_a_method_that_does_not_repeat_itself_claims_nothing():
     shown = difference(0.14, 0.1, 0.18, evidence=(200,))
     mass = MetricSpec(name="mass", title="Mass on the cause", family="mass")
     assert decide_difference(shown, mass, DEFAULTS["mass"], reliability=0.9).word == "better"
+    assert decide_difference(shown, mass, DEFAULTS["mass"], reliability=0.7).word == "better"
     low = decide_difference(shown, mass, DEFAULTS["mass"], reliability=0.26)
     assert low.word == "cannot be told"
     assert "0.26" in low.because
@@ -165,3 +168,10 @@ def test_a_metric_that_only_describes_claims_nothing():
     plain = MetricSpec("share", "Share of something", direction="neither")
     assert rule_of(DICE, rules({"overlap": {"margin": 0.3}})).margin == 0.3
     assert decide_difference(difference(0.5, 0.3, 0.7), plain, rule_of(plain)).word == "cannot be told"
+
+
+def test_equality_is_judged_by_the_narrower_interval():
+    found = difference(0.0, -0.03, 0.03, inner=(-0.015, 0.015), p=0.9)
+    assert decide_difference(found, POINTING, DEFAULTS["rate"]).word == "equivalent"
+    found = difference(0.0, -0.03, 0.03, inner=(-0.025, 0.015), p=0.9)
+    assert decide_difference(found, POINTING, DEFAULTS["rate"]).word == "cannot be told"

@@ -17,8 +17,8 @@ KINDS = {
     "rate": (lambda y, s, by: of_mean(np.where(np.isnan(s), np.nan, (s > 0.5).astype(float)), by), inference.SHARE),
     "ratio": (lambda y, s, by: of_ratio(np.where(y == 1, (np.nan_to_num(s) > 0.5), 0), y == 1, by), inference.SHARE),
     "f1": (lambda y, s, by: of_f1(y, s > 0.5, by), inference.SHARE),
-    "auc": (lambda y, s, by: of_auc(y, s, by), inference.AUC),
-    "average precision": (lambda y, s, by: of_average_precision(y, s, by), inference.SHARE),
+    "auc": (of_auc, inference.AUC),
+    "average precision": (of_average_precision, inference.SHARE),
 }
 RANKS = ("auc", "average precision")
 WORLDS = st.integers(0, 10_000)
