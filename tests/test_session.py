@@ -20,7 +20,7 @@ from medground.config import parse_run_file, read_run_file
 from medground.errors import ConfigError, RegistryError, RunError
 from medground.session import assemble, estimate_file, read_session, run_file as run_a_file
 
-OUTPUTS = ("summary.json", "failures.jsonl", "tables/*", "rows/**/*.parquet", "maps/**/*.npz")
+OUTPUTS = ("failures.jsonl", "readings/**/*", "predictions/**/*")
 
 
 def results(folder: Path) -> dict[str, bytes]:
@@ -36,12 +36,12 @@ def results(folder: Path) -> dict[str, bytes]:
 def test_a_run_gives_rows_maps_tables_and_a_summary(run_file: Path, tmp_path: Path) -> None:
     report = run_a_file(run_file, out=tmp_path / "runs")
     assert (report.items, report.failures, report.chunks) == (24, 0, 6)
-    summary = json.loads((tmp_path / "runs/tiny/summary.json").read_text())
+    summary = json.loads((report.reading / "summary.json").read_text())
     assert [(t["model"], t["pairs"]) for t in summary["data"]["tasks"]] == [
         ("baseline_centre", 12),
         ("baseline_random", 12),
     ]
-    assert (tmp_path / "runs/tiny/tables/overview.tex").is_file()
+    assert (report.reading / "tables/overview.tex").is_file()
     resolved = yaml.safe_load((tmp_path / "runs/tiny/run.yaml").read_text())
     assert resolved["benchmark"]["protocol"] == "xbench"
     assert Path(resolved["benchmark"]["datasets"][0]["root"]).is_absolute()
@@ -73,7 +73,7 @@ def test_a_killed_run_ends_with_the_same_bytes(run_file: Path, tmp_path: Path) -
             stderr=subprocess.DEVNULL,
             env=env,
         )
-        folder = tmp_path / "killed/tiny/rows"
+        folder = tmp_path / "killed/tiny/readings"
         deadline = time.monotonic() + 60
         seen = len(list(folder.rglob("*.parquet")))
         while process.poll() is None and len(list(folder.rglob("*.parquet"))) <= seen and time.monotonic() < deadline:
@@ -143,7 +143,7 @@ def test_names_that_are_still_alike_are_refused(run_file: Path, label: str) -> N
         ("models.0.name=baseline_center", RegistryError, "did you mean 'baseline_centre'"),
         ("models.0.sigmma=0.1", ConfigError, "did you mean 'sigma'"),
         ("benchmark.protocol=xbensch", ConfigError, "did you mean 'xbench'"),
-        ("benchmark.datasets=[]", ConfigError, "at least one dataset"),
+        ("benchmark.datasets=[]", ConfigError, "names 0 datasets"),
         ("benchmark.datasets.0.rot=x", ConfigError, "did you mean 'root'"),
         ("benchmark.datasets=3", ConfigError, "list of components"),
         ("benchmark.protocoll=x", ConfigError, "did you mean 'protocol'"),

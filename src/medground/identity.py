@@ -62,7 +62,7 @@ def content_of(value: Any) -> Any:
     """Return a parameter as plain data in which every path stands for the content of what it names.
 
     A file becomes its hash, a folder the hashes of its files by name, and a path that leads nowhere its last part:
-    where a folder lies changes nothing. Bytes, sets and objects without a plain form are refused.
+    where a folder lies changes nothing. Objects without a plain form are refused.
 
     Raises:
         TypeError: the value has no stable form.
@@ -73,6 +73,8 @@ def content_of(value: Any) -> Any:
         return {str(key): content_of(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
         return [content_of(inner) for inner in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted((content_of(inner) for inner in value), key=repr)
     if value is None or isinstance(value, (str, int, float, bool)):
         return value
     if hasattr(value, "model_dump"):

@@ -47,6 +47,8 @@ def rows_from_maps(
     protocol: Protocol,
     *,
     seed: int = 0,
+    failed: Mapping[str, str] | None = None,
+    seen: frozenset[str] = frozenset(),
 ) -> pl.DataFrame:
     """Measure maps that exist already.
 
@@ -56,13 +58,19 @@ def rows_from_maps(
         lookup: (case, finding) -> what is known.
         protocol: every choice.
         seed: of the class prior's folds.
+        failed: case -> why it could not be read when the maps were made.
+        seen: patients that the model was trained on.
     """
     known = list(cases)
     measurer = Measurer(findings, protocol, PriorHits(known, findings, protocol, seed))
     rows: list[Mapping[str, Any]] = []
     for case in known:
+        if failed and case.case_id in failed:
+            rows += measurer.failed(case, failed[case.case_id]).rows
+            continue
         regions = {f: case.regions[f] for f in findings if f in case.regions}
-        rows += measurer.measure(case, regions, _inferred(case.case_id, findings, lookup)).rows
+        told = _inferred(case.case_id, findings, lookup)
+        rows += measurer.measure(case, regions, told, seen=case.patient_id in seen).rows
     return pl.DataFrame(rows, schema=SCHEMA)
 
 
