@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from medground.benchmarks.xbench.protocol import PROTOCOLS
-from medground.commands.score import read_maps, read_protocol, score
+from medground.benchmarks.xbench.elsewhere import read_maps
+from medground.commands.score import read_choice, score
 from medground.errors import ConfigError, DataError, MedgroundError, RunError
 from medground.session import run_file as run_a_file
 
@@ -49,7 +49,7 @@ def test_the_golden_heat_maps(
     golden: Path, heatmaps: tuple[Path, Path], name: str, dice: str, iou: str, pointing: str
 ) -> None:
     expected = json.loads((golden / "metrics" / "heatmaps" / "expected.json").read_text())
-    found = score(None, PROTOCOLS[name], *heatmaps).as_json()
+    found = score(None, "protocol", name, *heatmaps).as_json()
     for item, want in zip(sorted(found["items"], key=lambda i: i["case_id"]), expected["items"], strict=True):
         assert (item["finding"], item["state"]) == (want["class"], "ok")
         assert item["pointing"] == want[name][pointing]
@@ -86,7 +86,7 @@ def test_an_empty_region_is_undefined(golden: Path, tmp_path: Path) -> None:
         {"case_id": f"c{i}", "masks": {"x": {"rows": mask.astype(int).tolist()}}} for i, mask in enumerate(arrays["gt"])
     ]
     maps = {f"c{i}": mask.astype(np.float32) for i, mask in enumerate(arrays["pred_wrong"])}
-    found = score(None, read_protocol("{base: xbench, grid: [8, 8]}"), *write(tmp_path, cases, maps))
+    found = score(None, "protocol", {"base": "xbench", "grid": [8, 8]}, *write(tmp_path, cases, maps))
     items = found.as_json()["items"]
     assert [item["dice"][50] for item in items if item["dice"][50] is not None] == [0.0]
     assert sum(item["state"] == "vanished" for item in items) == 2
@@ -99,9 +99,9 @@ def test_maps_as_json_and_as_a_folder(heatmaps: tuple[Path, Path], tmp_path: Pat
     (tmp_path / "folder").mkdir()
     for name, array in arrays.items():
         np.save(tmp_path / "folder" / f"{name}.npy", array)
-    whole = score(None, PROTOCOLS["xbench"], cases, npz).as_json()["items"]
+    whole = score(None, "protocol", "xbench", cases, npz).as_json()["items"]
     for other in (tmp_path / "maps.json", tmp_path / "folder"):
-        assert score(None, PROTOCOLS["xbench"], cases, other).as_json()["items"] == whole
+        assert score(None, "protocol", "xbench", cases, other).as_json()["items"] == whole
 
 
 def test_a_missing_map_is_absent_and_a_strange_one_is_refused(heatmaps: tuple[Path, Path], tmp_path: Path) -> None:
@@ -109,14 +109,14 @@ def test_a_missing_map_is_absent_and_a_strange_one_is_refused(heatmaps: tuple[Pa
     arrays = read_maps(npz)
     first = next(iter(arrays))
     np.savez(tmp_path / "fewer.npz", **{k: v for k, v in arrays.items() if k != first})
-    items = score(None, PROTOCOLS["xbench"], cases, tmp_path / "fewer.npz").as_json()["items"]
+    items = score(None, "protocol", "xbench", cases, tmp_path / "fewer.npz").as_json()["items"]
     (absent,) = [item for item in items if item["case_id"] == first]
     assert (absent["state"], absent["pointing"], absent["reason"]) == (
         "absent", None, "no map of this case and finding",
     )  # fmt: skip
     np.savez(tmp_path / "more.npz", **arrays, strange=np.eye(2))
     with pytest.raises(DataError, match="belong to no case"):
-        score(None, PROTOCOLS["xbench"], cases, tmp_path / "more.npz")
+        score(None, "protocol", "xbench", cases, tmp_path / "more.npz")
 
 
 @pytest.mark.parametrize("names", [["a", "a/x"], ["a/x/y"]])
@@ -126,7 +126,7 @@ def test_a_map_belongs_to_one_case_and_finding(tmp_path: Path, names: list[str])
     cases += [{"case_id": "a/x/y", "masks": {"z": rows}}]
     files = write(tmp_path, cases, {name: np.eye(2) for name in names})
     with pytest.raises(DataError, match=r"two maps belong to one|stands for several cases"):
-        score(None, PROTOCOLS["xbench"], *files)
+        score(None, "protocol", "xbench", *files)
 
 
 def test_one_map_in_two_files_is_refused(tmp_path: Path) -> None:
@@ -160,13 +160,14 @@ def test_arrays_that_are_no_maps_are_refused(tmp_path: Path) -> None:
 
 def test_a_run_is_scored_again_as_if_it_had_been_run_so(run_file: Path, tmp_path: Path) -> None:
     run_a_file(run_file, out=tmp_path / "runs")
-    again = score(tmp_path / "runs/tiny", PROTOCOLS["chexlocalize"], None, None)
+    again = score(tmp_path / "runs/tiny", "protocol", "chexlocalize", None, None)
     run_a_file(run_file, ["name=other", "benchmark.protocol=chexlocalize"], out=tmp_path / "runs")
-    direct = json.loads((tmp_path / "runs/other/summary.json").read_text())
+    direct = json.loads(next((tmp_path / "runs/other").rglob("summary.json")).read_text())
     assert again.summary.to_json()["cells"] == direct["cells"]
     assert again.summary.data["thresholds"] == direct["data"]["thresholds"]
-    assert json.loads((tmp_path / "runs/tiny/scores/chexlocalize/summary.json").read_text()) == direct
-    assert (tmp_path / "runs/tiny/scores/chexlocalize/tables/overview.csv").is_file()
+    assert json.loads((again.folder / "summary.json").read_text()) == direct
+    assert (again.folder / "tables/overview.csv").is_file()
+    assert len(list((tmp_path / "runs/tiny/readings").glob("*/summary.json"))) == 2
 
 
 def test_a_dataset_that_changed_since_the_run_is_not_scored(tiny_manifest: Path, tmp_path: Path) -> None:
@@ -179,15 +180,8 @@ def test_a_dataset_that_changed_since_the_run_is_not_scored(tiny_manifest: Path,
     first, *others = (data / "manifest.jsonl").read_text().splitlines()
     for lines in (others, [json.dumps({**json.loads(first), "boxes": {"Mass": [[0, 0, 3, 3]]}}), *others]):
         (data / "manifest.jsonl").write_text("\n".join(lines))
-        with pytest.raises(RunError, match="dataset has changed"):
-            score(tmp_path / "runs/own", PROTOCOLS["xbench"], None, None)
-
-
-def test_scores_that_cannot_be_written_are_explained(run_file: Path, tmp_path: Path) -> None:
-    run_a_file(run_file, out=tmp_path / "runs")
-    (tmp_path / "runs/tiny/scores").touch()
-    with pytest.raises(RunError, match="scores cannot be written"):
-        score(tmp_path / "runs/tiny", PROTOCOLS["xbench"], None, None)
+        with pytest.raises(RunError, match="has changed since the run"):
+            score(tmp_path / "runs/own", "protocol", "xbench", None, None)
 
 
 def test_maps_made_elsewhere_are_read_again_and_must_not_have_changed(tiny_manifest: Path, tmp_path: Path) -> None:
@@ -204,26 +198,32 @@ def test_maps_made_elsewhere_are_read_again_and_must_not_have_changed(tiny_manif
         f"models: [{{name: precomputed, maps: {maps}}}]\n"
     )
     before = run_a_file(tmp_path / "run.yaml", out=tmp_path / "runs").summary
-    again = score(tmp_path / "runs/pre", PROTOCOLS["xbench"], None, None).summary
+    again = score(tmp_path / "runs/pre", "protocol", "xbench", None, None).summary
     assert again.cells == before.cells
     changed = next(maps.rglob("*.npy"))
     np.save(changed, np.eye(3, dtype=np.float32))
     with pytest.raises(RunError, match="has changed"):
-        score(tmp_path / "runs/pre", PROTOCOLS["xbench"], None, None)
+        score(tmp_path / "runs/pre", "protocol", "xbench", None, None)
 
 
-def test_protocols_from_the_command_line(tmp_path: Path) -> None:
+def test_choices_from_the_command_line(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text("{base: medklip, ties: first}")
-    assert read_protocol(str(tmp_path / "mine.yaml")).ties == "first"
-    assert read_protocol("chexlocalize") == PROTOCOLS["chexlocalize"]
+    assert read_choice(str(tmp_path / "mine.yaml"), "protocol") == {"base": "medklip", "ties": "first"}
+    assert read_choice("chexlocalize", "protocol") == "chexlocalize"
     for wrong in ("3", "{base: ", "[a]"):
         with pytest.raises(ConfigError):
-            read_protocol(wrong)
+            read_choice(wrong, "protocol")
+
+
+def test_a_run_is_read_only_in_ways_that_its_benchmark_has(run_file: Path, tmp_path: Path) -> None:
+    run_a_file(run_file, out=tmp_path / "runs")
+    with pytest.raises(ConfigError, match="xbench has no judge to choose"):
+        score(tmp_path / "runs/tiny", "judge", "evidence", None, None)
 
 
 def test_score_takes_a_run_or_two_files(tmp_path: Path) -> None:
     for arguments in ((None, None, None), (tmp_path, tmp_path, tmp_path), (None, tmp_path, None)):
         with pytest.raises(ConfigError, match="a run folder, or cases and maps"):
-            score(arguments[0], PROTOCOLS["xbench"], arguments[1], arguments[2])
+            score(arguments[0], "protocol", "xbench", arguments[1], arguments[2])
     with pytest.raises(MedgroundError):
-        score(tmp_path / "nothing", PROTOCOLS["xbench"], None, None)
+        score(tmp_path / "nothing", "protocol", "xbench", None, None)

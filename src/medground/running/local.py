@@ -96,6 +96,8 @@ def run_local(
     progress: Progress | None = None,
     opened: Callable[[], None] = lambda: None,
     allowance: Allowance | None = None,
+    *,
+    ask: bool = True,
 ) -> list[Profile]:
     """Compute chunks and store each as soon as it is complete.
 
@@ -106,6 +108,7 @@ def run_local(
         progress: what is told about it.
         opened: called after a task was opened, in the thread of the model.
         allowance: failures and time that the run may take.
+        ask: whether models may be asked; if not, only what was said before is read.
 
     Returns:
         One profile for each task that was opened.
@@ -123,8 +126,9 @@ def run_local(
             if chunks:
                 profile = Profile(planned.path)
                 profiles.append(profile)
+                told = progress or Progress()
                 with profile.on_the_clock():
-                    shared = _Shared(pool, writer, processes, store, options, progress or Progress(), cast, allowance)
+                    shared = _Shared(pool, writer, processes, store, options, told, cast, allowance, ask)
                     _TaskRun(planned, shared, profile).run(chunks, opened)
                 cast.release(planned.task)
     return profiles
@@ -180,6 +184,7 @@ class _Shared:
     progress: Progress
     cast: Cast
     allowance: Allowance
+    ask: bool
 
 
 @dataclass
@@ -251,6 +256,14 @@ class _TaskRun:
             opened()
         try:
             unsaid = [chunk for chunk in chunks if not self._from_kept(chunk)]
+            if unsaid and not self._shared.ask:
+                raise RunError(
+                    "a dataset, a model or a setting has changed since the run: what was said no longer answers it",
+                    where=self._name,
+                    expected="kept predictions of every item",
+                    got=f"{len(unsaid)} of {len(chunks)} chunks without",
+                    fix="run the run file again: what changed is asked and measured",
+                )
             if unsaid and not self._stopping:
                 self._ask(unsaid, opened)
         except _HaltError as halt:

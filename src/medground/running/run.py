@@ -6,7 +6,7 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +81,8 @@ def execute(
         Exception: whatever a stage of the benchmark raised. Finished chunks stay, and the next call goes on.
     """
     options, progress = options or Options(), progress or Progress()
+    if not own:  # what failed when it was asked has failed
+        options = replace(options, on_error="skip", retry_failed=False)
     config = redact({"benchmark": {"name": benchmark.name}} if config is None else config)
     folder = folder.resolve()
     with Store(folder, config, reading=reading_folder(benchmark), fresh=fresh, own=own, say=progress.say) as store:
@@ -206,7 +208,8 @@ class _Session:
         self._progress.start(self._plan.n_items, self._plan.n_items - sum(len(chunk.items) for chunk in todo))
         try:
             with fixed_torch_threads(threads) as opened:
-                return run_local(work, self._store, self._options, self._progress, opened, self._allowance())
+                allowed = self._allowance()
+                return run_local(work, self._store, self._options, self._progress, opened, allowed, ask=self._own)
         finally:
             self._progress.stop()
 
