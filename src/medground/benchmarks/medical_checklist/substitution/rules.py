@@ -63,6 +63,7 @@ _USES = (
     ("filter", "to", ""),
     ("growth", "", "plate plates factor hormone restriction retardation"),
     ("cage", "rib thoracic", ""),
+    ("thyroid", "", "cartilage"),
     ("sheath", "rectus tendon nerve optic carotid synovial myelin", "of"),
     ("posterior", "antero", ""),
     ("anterior", "postero", ""),
