@@ -245,12 +245,13 @@ def build_phantom(
     cases: Annotated[int, typer.Option("--cases", min=1)] = 200,
     size: Annotated[int, typer.Option("--size", min=64, help="pixels a side")] = 512,
     seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
+    population: Annotated[str, typer.Option("--population", help="default, or tasks: balanced labels")] = "default",
     workers: Annotated[int, typer.Option("--workers", min=1)] = 1,
 ) -> None:
     """Draw closed-world chest radiographs with exact masks, in the layout of `manifest`."""
     from medground.worlds.phantom.build import build
 
-    typer.echo(build(out, cases=cases, size=size, seed=seed, workers=workers))
+    typer.echo(build(out, cases=cases, size=size, seed=seed, population=population, workers=workers))
 
 
 @build_app.command("gridvqa_x")

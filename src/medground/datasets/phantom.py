@@ -17,7 +17,7 @@ from medground.datasets.manifest import Manifest
 from medground.errors import ConfigError, DatasetError
 from medground.worlds.phantom.build import build, recipe
 from medground.worlds.phantom.drawing import Drawing, draw
-from medground.worlds.phantom.scene import Scene, make_scene
+from medground.worlds.phantom.scene import Population, Scene, make_scene
 
 __all__ = ["Drawing", "Phantom", "Scene", "build", "draw", "make_scene"]
 
@@ -32,6 +32,8 @@ class Phantom:
         cases: how many.
         size: pixels a side, 64 or more.
         seed: 0 or more; another seed gives other patients, another size the same ones.
+        population: ``default``, with none to three findings of equal frequency, or ``tasks``, in which the labels of
+            the twelve diagnostic tasks are balanced within each view.
         root: a folder made by ``medground build phantom`` with the same cases, size and seed, or one that is absent or
             empty and will be filled.
         workers: processes that draw.
@@ -56,16 +58,24 @@ class Phantom:
         obtain="drawn when it is first used, or by `medground build phantom FOLDER`",
         layout=(
             "manifest.jsonl: pictures, views, labels, masks of findings",
-            "truth.jsonl: masks of anatomies, landmarks, measurements, exposure, markers",
-            "recipe.json: cases, size, seed",
+            "truth.jsonl: masks of anatomies, landmarks, measurements, exposure, markers, devices, diagnostic tasks",
+            "recipe.json: population, cases, size, seed",
             "images/: one PNG a case",
         ),
         prompts={"Effusion": "pleural effusion", "Mass": "lung mass", "Nodule": "lung nodule"},
     )
 
     def __init__(
-        self, *, cases: int = 200, size: int = 224, seed: int = 0, root: Path | None = None, workers: int = 1
+        self,
+        *,
+        cases: int = 200,
+        size: int = 224,
+        seed: int = 0,
+        population: Population = "default",
+        root: Path | None = None,
+        workers: int = 1,
     ) -> None:
+        self.population: Population = population
         self.count, self.size, self.seed, self.workers = cases, size, seed, workers
         self.root = None if root is None else Path(root).expanduser()
 
@@ -94,11 +104,18 @@ class Phantom:
     @cached_property
     def _folder(self) -> Path:
         """The folder with the pictures, drawn if need be."""
-        wanted = recipe(self.count, self.size, self.seed)
-        folder = self.root or _cache() / "phantom-{version}-{cases}-{size}-{seed}".format(**wanted)
+        wanted = recipe(self.count, self.size, self.seed, self.population)
+        folder = self.root or _cache() / "phantom-{version}-{population}-{cases}-{size}-{seed}".format(**wanted)
         if not folder.exists() or not any(folder.iterdir()):
             try:
-                build(folder, cases=self.count, size=self.size, seed=self.seed, workers=self.workers)
+                build(
+                    folder,
+                    cases=self.count,
+                    size=self.size,
+                    seed=self.seed,
+                    population=self.population,
+                    workers=self.workers,
+                )
             except (OSError, ConfigError) as error:
                 # Another process may have finished the same folder first; then it is taken.
                 if not (folder / "recipe.json").is_file():

@@ -32,6 +32,19 @@ def test_bytes_do_not_depend_on_the_workers(folder: Path, tmp_path: Path) -> Non
     assert contents(build(tmp_path / "other", cases=30, size=64, seed=9, workers=2)) == contents(folder)
 
 
+def test_the_population_of_tasks_is_built_too(folder: Path, tmp_path: Path) -> None:
+    one = build(tmp_path / "one", cases=26, size=64, seed=9, population="tasks")
+    assert contents(build(tmp_path / "two", cases=26, size=64, seed=9, population="tasks", workers=2)) == contents(one)
+    truths = [json.loads(line) for line in (one / "truth.jsonl").read_text().splitlines()]
+    assert {fact["label"] for truth in truths for fact in truth["tasks"].values()} == {0, 1, None}
+    dataset = Phantom(cases=26, size=64, seed=9, population="tasks", root=one)
+    assert dataset.cases()[0].case_id == "phantom_tasks_9_00000"
+    with pytest.raises(DatasetError, match="holds other phantoms"):
+        Phantom(cases=30, size=64, seed=9, population="tasks", root=folder).cases()
+    with pytest.raises(ConfigError, match="cannot be drawn"):
+        build(tmp_path / "three", cases=2, size=64, population="task")
+
+
 def test_the_manifest_dataset_reads_the_folder(folder: Path) -> None:
     cases = Manifest(folder).cases()
     assert len(cases) == 30

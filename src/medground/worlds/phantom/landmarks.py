@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from medground.worlds.phantom import geometry
 from medground.worlds.phantom.anatomy import Pose
 from medground.worlds.phantom.bones import clavicle_line
 from medground.worlds.phantom.outlines import AXIS, PHASES
@@ -28,19 +29,17 @@ def landmarks(scene: Scene, size: int) -> Mapping[str, Point]:
 
     A point can lie outside the picture, as in life.
     """
-    a, heart = scene.anatomy, scene.heart
-    width = 2 * a.cage_half_width * scene.heart_ratio
-    tangent = heart.lv_a**2 - heart.lv_b**2
-    # Where the turned ellipse of the left ventricle has its vertical tangent.
-    reach = float(np.hypot(heart.lv_a * np.cos(heart.tilt), heart.lv_b * np.sin(heart.tilt)))
-    left_y = heart.lv_y + tangent * float(np.sin(heart.tilt) * np.cos(heart.tilt)) / reach
-    points = {
+    a = scene.anatomy
+    heart_right, heart_left = geometry.heart_extremes(a, scene.heart, scene.heart_ratio)
+    edges = [geometry.lung_edge(a, side) for side in (0, 1)]
+    right, left = (edge[np.abs(edge[:, 0]).argmax()] for edge in edges)
+    points: dict[str, Point] = {
         "carina": (float(windpipe(a.carina, a.trachea_wave, a.trachea_shift)), a.carina),
         "aortic_knob": (a.knob[0], a.knob[1]),
-        "heart_left": (a.heart_share * width, left_y),
-        "heart_right": (-(1 - a.heart_share) * width, heart.ra_y),
-        "thorax_left": (a.cage_half_width, 0.80),
-        "thorax_right": (-a.cage_half_width, 0.80),
+        "heart_left": heart_left,
+        "heart_right": heart_right,
+        "thorax_left": (float(left[0]), float(left[1])),
+        "thorax_right": (float(right[0]), float(right[1])),
     }
     for index, (side, sign) in enumerate(_RIB_SIDES):
         edge = 0.97 * a.cage_half_width
@@ -79,11 +78,11 @@ def measurements(scene: Scene) -> Mapping[str, float]:
     """
     a = scene.anatomy
     unit = 1 / float(np.hypot(a.pose.a, a.pose.b))
-    thorax = 2 * a.cage_half_width * unit
+    thorax = geometry.lung_width(a) * unit
     return {
         "thoracic_width": thorax,
-        "heart_width": thorax * scene.heart_ratio,
-        "cardiothoracic_ratio": scene.heart_ratio,
+        "heart_width": 2 * a.cage_half_width * scene.heart_ratio * unit,
+        "cardiothoracic_ratio": geometry.cardiothoracic(a, scene.heart_ratio),
         "trachea_width": 2 * a.trachea * unit,
         "aortic_knob_width": 2 * a.knob[2] * unit,
         "dome_difference": (a.dome_peaks[1] - a.dome_peaks[0]) * unit,
