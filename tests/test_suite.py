@@ -120,3 +120,11 @@ def test_the_list_of_parts_says_what_could_not_be_asked(spec: dict[str, Any], tm
     }
     (tmp_path / "suite.json").write_text(json.dumps(listed))
     assert parts_of(tmp_path) == {tmp_path / "xbench": {"twin": ("ground",)}}
+
+
+def test_the_example_is_a_suite_whose_models_are_all_asked_something() -> None:
+    made = read_suite(Path(__file__).parents[1] / "examples" / "phantom_suite.yaml")
+    assert not made.unasked
+    asked = {model.label for part in made.parts for model in part.run.models}
+    assert {"reference", "small chat", "reasons", "counts"} <= asked
+    assert made.parts[2].left_out["reference"] == ("reply",)

@@ -36,6 +36,23 @@ that is only found from the working directory is taken from there. `--set a.b=c`
 """
 
 
+SUITE = """
+## A suite: `benchmarks` in place of `benchmark`
+
+`benchmarks` is a list of components; everything else is shared. Each model is asked what its class says that it can do;
+who could not be asked, and why, stands in `suite.json` and in the trust report. An entry may name its `models` by their
+labels, and its `roles`. Every benchmark has a run folder of its own in the suite's, the same command goes on where it
+stopped, and `medground report runs/<name>` writes the trust report. `examples/phantom_suite.yaml` is one.
+"""
+
+LIMITS = """## `limits`
+
+A list of mappings: `metric` or `question`, one bound (`at_least`, `at_most`, `above_floor_by`, in percent where the
+figure is one), and, where wanted, `model`, `dataset`, `scope`, `group`. The whole interval must lie on the right side
+to pass. With a limit that failed or cannot be told the command ends with exit code 5.
+"""
+
+
 def run_file_reference() -> str:
     """Return the reference as Markdown."""
     parts = [
@@ -47,15 +64,25 @@ def run_file_reference() -> str:
         "\nEvery further key is a parameter of the component's constructor; `medground describe NAME` lists them.\n",
         "## `engine`\n",
         *_table(EngineOptions),
-        "\n## `benchmark: {name: xbench, ...}`\n",
-        *_parameters("xbench"),
-        "| `datasets` | list of components | required | the datasets, each with its parameters |",
+        SUITE,
+        LIMITS,
+        *(line for name in registry.names("benchmark") for line in _benchmark(name)),
         "\n## A protocol: `benchmark.protocol`\n",
         f"A name ({', '.join(f'`{name}`' for name in PROTOCOLS)}), or a mapping of these choices; `base: NAME` starts "
         "from a named one.\n",
         *_table(Protocol),
     ]
     return "\n".join(parts) + "\n"
+
+
+def _benchmark(name: str) -> Iterator[str]:
+    """Yield the parameters of a benchmark, and the components that stand beside them."""
+    yield f"\n## `benchmark: {{name: {name}, ...}}`\n"
+    yield from _parameters(name)
+    for role, needed in registry.load("benchmark", name).roles.items():
+        if role in {"datasets", "explainers"}:
+            default = "required" if needed.least else "its own" if role == "explainers" else "none"
+            yield f"| `{role}` | list of components | {default} | the {role}, each with its parameters |"
 
 
 def _table(model: type[BaseModel]) -> Iterator[str]:
