@@ -81,7 +81,7 @@ def rows_of(made, task):
     model = task.model.build()
     measured = (
         evaluate(task, {"model": model})
-        if not task.reading_roles
+        if not getattr(task, "reading_roles", None)
         else [read(task, model, item) for item in task.items()]
     )
     return pl.DataFrame([row for m in measured for row in m.rows], schema=task.schema)
@@ -276,3 +276,40 @@ def test_a_planning_model_is_held_to_the_lists():
     wrong = Reply("", tool_calls=(ToolCall("measure", {"task": "../../etc", "evidence_type": "visual"}),))
     assert planned(wrong)[1].startswith("failed")
     assert planned(Reply("", "timeout"))[1].startswith("failed")
+
+
+class FirstOption:
+    """Always takes the first option."""
+
+    name = "first"
+    info = ModelInfo("first")
+    capabilities = frozenset({"reply"})
+
+    def reply(self, conversations, options=None):
+        return [Reply("(A)") for _ in conversations]
+
+
+class Unsure(FirstOption):
+    """Never knows."""
+
+    name = "unsure"
+
+    def reply(self, conversations, options=None):
+        return [Reply("I don't know") for _ in conversations]
+
+
+def test_the_stages_of_cxreasonbench_are_a_protocol_of_their_own():
+    made = CXReasonDial(phantoms=6, size=SIZE, protocol="cxreasonbench", pictures=False)
+    entries = [Entry("first", "first", FirstOption), Entry("unsure", "unsure", Unsure)]
+    made.bind(Setting(models=entries, seed=2))
+    rows = {task.path: rows_of(made, task) for task in made.tasks()}
+    unsure = rows["unsure", "phantoms, cxreasonbench"]
+    assert set(unsure["path"]) == {"direct", "guided"}
+    assert unsure["completed"].sum() == 0
+    summary = made.summarise(rows)
+    cells = {(c.model, c.group, c.metric): c for c in summary.cells}
+    assert cells["unsure", "direct", "depth"].value == 0
+    assert cells["unsure", "direct", "consistency"].value is None
+    assert 0 < cells["first", "direct", "depth"].value < 3
+    assert made.reading[0] == "cxreasonbench"
+    json.dumps(summary.to_json())

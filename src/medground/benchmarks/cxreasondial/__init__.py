@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import polars as pl
 
 from medground.benchmarks.base import Role, Setting
 from medground.benchmarks.cxreasondial.histories import HISTORIES, History, Skipped
+from medground.benchmarks.cxreasondial.stage_task import VERSION as STAGES_VERSION, StageTask, summarise_stages
 from medground.benchmarks.cxreasondial.tasks import DialogueTask, JudgeName, Options, Source, judge_identity
 from medground.benchmarks.results import ModelFacts, Summary
 from medground.errors import ConfigError
@@ -30,6 +31,7 @@ class CXReasonDial:
         canaries: share of turns on which attacks on the judge are tried.
         allow_self_judge: whether a model may judge its own replies.
         max_new_tokens: of a reply.
+        protocol: ``dialogue``, or ``cxreasonbench``: one question a case and task, reasoned through in stages.
     """
 
     name: ClassVar[str] = "cxreasondial"
@@ -53,6 +55,7 @@ class CXReasonDial:
         canaries: float = 0.05,
         allow_self_judge: bool = False,
         max_new_tokens: int = 256,
+        protocol: Literal["dialogue", "cxreasonbench"] = "dialogue",
     ) -> None:
         self.histories: list[History] = [history] if isinstance(history, str) else list(history)
         if not self.histories or len(set(self.histories)) < len(self.histories):
@@ -67,6 +70,7 @@ class CXReasonDial:
             raise ConfigError(
                 "phantoms need a number and a size", where="benchmark", expected="1, 64 or more", got=(phantoms, size)
             )
+        self.protocol = protocol
         self.file, self.phantoms, self.size = dialogues, phantoms, size
         self.options = Options("without_gt", skipped, pictures, max_new_tokens, judge, audit, canaries)
         self.allow_self_judge = allow_self_judge
@@ -95,6 +99,8 @@ class CXReasonDial:
     @property
     def reading(self) -> tuple[str, Any]:
         """The judge."""
+        if self.protocol == "cxreasonbench":
+            return self.protocol, {"stages": STAGES_VERSION}
         judges = [entry.label for entry in self._setting.roles.get("judge", ())]
         name = self.options.judge if self.options.judge == "evidence" else "-".join((self.options.judge, *judges))
         return name, {"judge": judge_identity(self.options), "models": judges}
@@ -104,10 +110,14 @@ class CXReasonDial:
         """Where the dialogues come from."""
         return Source(self.file, self.phantoms, self._setting.seed, self.size)
 
-    def tasks(self) -> Sequence[DialogueTask]:
-        """Every model in every history mode."""
+    def tasks(self) -> Sequence[DialogueTask | StageTask]:
+        """Every model in every history mode; under ``cxreasonbench`` every model once."""
         from dataclasses import replace
 
+        if self.protocol == "cxreasonbench":
+            options = replace(self.options, seed=self._setting.seed)
+            size = self._setting.batch_size
+            return [StageTask(model, self.source, options, size) for model in self._setting.models]
         judges = tuple(self._setting.roles.get("judge", ()))
         return [
             DialogueTask(
@@ -132,10 +142,14 @@ class CXReasonDial:
             facts.append(
                 ModelFacts(label=entry.label, title=card.title if card else "", kind=card.kind if card else None)
             )
+        if self.protocol == "cxreasonbench":
+            return summarise_stages(rows, facts, self.notes())
         return summarise(rows, self.reading[0], facts, floors(self.source.dialogues()), self.notes())
 
     def notes(self) -> list[str]:
         """What a reader must know beforehand."""
+        if self.protocol == "cxreasonbench":
+            return ["Choices are read by rules; not comparable with figures of a judging model."]
         out = [f"Judged by {judge_identity(self.options)}: not comparable with figures of another judge."]
         if not self.options.pictures:
             out.append("The models were shown no picture.")

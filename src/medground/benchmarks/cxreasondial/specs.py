@@ -25,4 +25,11 @@ SPECS: tuple[MetricSpec, ...] = (
     MetricSpec("floor_average", "Avg of the best floor", direction="neither"),
     MetricSpec("floor_strict", "Strict of the best floor", direction="neither"),
 )  # fmt: skip
-register(*SPECS, benchmark="cxreasondial")
+STAGES: tuple[MetricSpec, ...] = (
+    MetricSpec("completion", "Completion", direction="neither", note="right final decisions of the walks started"),
+    MetricSpec("depth", "Depth", unit="none", direction="neither", family="score", bounds=None, digits=2,
+               note="mean number of stages passed"),
+    MetricSpec("consistency", "Consistency", direction="neither", note="right first decisions among right final ones"),
+    MetricSpec("alignment", "Alignment", direction="neither", note="stated values inside the chosen range"),
+)  # fmt: skip
+register(*SPECS, *STAGES, benchmark="cxreasondial")
