@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
+import socket
+import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +18,7 @@ import torch
 from medground.errors import CheckpointError, ConfigError, ModelError
 from medground.imaging.reading import Radiograph
 from medground.models.base import ChatModel, Chooser, GenerationOptions, Message, ToolSpec, capabilities_of
+from medground.models.chat.api_chat import ApiChat
 from medground.models.chat.hf_chat import HfChat
 from medground.models.chat.local.prompts import tool_calls
 from medground.models.chat.local.sampling import GumbelDraw
@@ -309,3 +314,39 @@ def test_a_real_language_model_from_gguf() -> None:
 
 def _ids(model: HfChat, text: str) -> list[int]:
     return model._loaded.tokenizer(text, add_special_tokens=False)["input_ids"]
+
+
+def test_a_real_server_gives_the_same_replies(seeing: HfChat, seeing_folder: Path) -> None:
+    if importlib.util.find_spec("uvicorn") is None or importlib.util.find_spec("fastapi") is None:
+        pytest.skip("transformers serve needs fastapi and uvicorn")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = ["transformers", "serve", "--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
+    server = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    api = ApiChat(base_url=f"http://127.0.0.1:{port}/v1", model=str(seeing_folder), cache="none", base_wait=0.5)
+    # 8-bit pixels of the size that the network sees, so that both ways show it the same.
+    levels = np.random.default_rng(0).integers(0, 256, (3, 28, 28))
+    pictures = [Radiograph((level / 255).astype(np.float32)) for level in levels]
+    conversations = [
+        asked(LONG),
+        asked(SHORT, pictures[0]),
+        asked("a b", pictures[1], pictures[2]),
+        [Message("system", "a b"), *asked("yes ?"), Message("assistant", "no"), *asked("maybe ?")],
+    ]
+    try:
+        for _ in range(120):  # it loads libraries first
+            if api._client.offered() is not None:
+                break
+            time.sleep(1)
+        options = GenerationOptions(max_new_tokens=12)
+        served = api.reply(conversations, options)
+        assert [reply.text.strip() for reply in served] == [
+            reply.text for reply in seeing.reply(conversations, options)
+        ]
+        assert [reply.usage for reply in served] == [reply.usage for reply in seeing.reply(conversations, options)]
+    finally:
+        api.close()
+        server.terminate()
+        server.wait()
