@@ -20,7 +20,7 @@ from medground.models.radiology.reference import Reference
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return phantom.build(tmp_path_factory.mktemp("made") / "p", phantom.Recipe(pairs=26, size=96, seed=11))
+    return phantom.build(tmp_path_factory.mktemp("made") / "p", phantom.Recipe(pairs=16, size=96, seed=11))
 
 
 class Prose:
@@ -103,12 +103,12 @@ def test_equal_scores_are_ties(folder: Path) -> None:
     cell = Cells(summary.cells).one(metric="accuracy", scope="all", group="")
     assert cell.value == pytest.approx(0.5)
     assert cell.counts["ties"] == cell.counts["identical"]
-    assert cell.counts["ties"] > 40
+    assert cell.counts["ties"] > 20
     assert value(summary, "pair_accuracy", "pairs") == 0
 
 
 def test_the_reference_model_sees(folder: Path) -> None:
-    summary = run(folder, Reference)
+    summary = run(folder, Reference, controls=("blank",))
     assert value(summary, "accuracy") > 0.65
     assert value(summary, "accuracy_blank") == pytest.approx(0.5)
     assert value(summary, "blind") == pytest.approx(0.5)
