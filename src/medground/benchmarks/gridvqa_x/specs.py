@@ -70,8 +70,8 @@ def specs() -> tuple[MetricSpec, ...]:
         *(_local(f) for f in FIGURES),
         *(_evidence(modality) for modality in EVIDENCE),
         *(_gain(modality) for modality in EVIDENCE),
-        MetricSpec("score", "Synergy of a scene", unit="none", family="score", bounds=None, digits=3),
-        MetricSpec("pool_score", "Synergy of a bucket", unit="none", family="score", bounds=None, digits=3),
+        MetricSpec("score", "Synergy of a scene", unit="none", family="score", bounds=None, digits=1),
+        MetricSpec("pool_score", "Synergy of a bucket", unit="none", family="score", bounds=None, digits=1),
     )
 
 
