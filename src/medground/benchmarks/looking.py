@@ -10,7 +10,7 @@ import polars as pl
 
 from medground.benchmarks.base import Entry
 from medground.benchmarks.comparing import Comparable, Pair, compare_pairs
-from medground.benchmarks.results import Summary
+from medground.benchmarks.results import Cell, Summary
 from medground.metrics import decide
 from medground.metrics.spec import MetricSpec
 
@@ -61,6 +61,53 @@ def with_looking(
         tables={**summary.tables, "looking": table_of(records)},
         notes=(*summary.notes, *sentences(records, specs)),
     )
+
+
+def beside_twins(summary: Summary, models: Sequence[Entry]) -> Summary:
+    """Return a summary in which every figure of a model stands beside its blind twin's.
+
+    For benchmarks whose runs have no paired comparison yet: the differences are between two figures, without an
+    interval, so nothing is claimed from them.
+
+    Args:
+        summary: of the run.
+        models: entries of the run; a twin's names the model whose it is.
+
+    Returns:
+        The summary with the table ``looking`` and twins marked as such.
+    """
+    twins = {entry.label: entry.twin_of for entry in models if entry.twin_of}
+    if not twins:
+        return summary
+    seeing = {(cell.model, *_place(cell)): cell for cell in summary.cells}
+    lines = []
+    for cell in summary.cells:
+        own = seeing.get((twins.get(cell.model, ""), *_place(cell)))
+        if own is not None:
+            known = own.value is not None and cell.value is not None
+            lines.append(
+                {
+                    "model": own.model,
+                    "twin": cell.model,
+                    **dict(zip(_PLACE, _place(cell), strict=True)),
+                    "value": own.value,
+                    "twin_value": cell.value,
+                    "difference": own.value - cell.value if known else None,  # type: ignore[operator]
+                    "n": own.n,
+                    "twin_n": cell.n,
+                }
+            )
+    marked = [replace(facts, twin_of=twins.get(facts.label, facts.twin_of)) for facts in summary.models]
+    tables = {**summary.tables, "looking": pl.DataFrame(lines, infer_schema_length=None)} if lines else summary.tables
+    note = "looking: differences between a model's figures and its blind twin's, without intervals"
+    return replace(summary, models=marked, tables=tables, notes=(*summary.notes, *([note] if lines else [])))
+
+
+_PLACE = ("dataset", "subset", "method", "scope", "group", "metric")
+
+
+def _place(cell: Cell) -> tuple[str, ...]:
+    return tuple(getattr(cell, name) for name in _PLACE)
 
 
 def table_of(records: Sequence[Mapping[str, Any]]) -> pl.DataFrame:

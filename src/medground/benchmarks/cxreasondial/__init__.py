@@ -135,6 +135,7 @@ class CXReasonDial:
         """Summarise rows; see :func:`medground.benchmarks.cxreasondial.summarise.summarise`."""
         from medground.benchmarks.cxreasondial.floors import floors
         from medground.benchmarks.cxreasondial.summarise import summarise
+        from medground.benchmarks.looking import beside_twins
 
         facts = []
         for entry in self._setting.models:
@@ -144,7 +145,8 @@ class CXReasonDial:
             )
         if self.protocol == "cxreasonbench":
             return summarise_stages(rows, facts, self.notes())
-        return summarise(rows, self.reading[0], facts, floors(self.source.dialogues()), self.notes())
+        summary = summarise(rows, self.reading[0], facts, floors(self.source.dialogues()), self.notes())
+        return beside_twins(summary, self._setting.models)
 
     def notes(self) -> list[str]:
         """What a reader must know beforehand."""

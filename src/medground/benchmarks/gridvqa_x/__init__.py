@@ -155,6 +155,7 @@ class GridVQAX:
     def summarise(self, rows: Mapping[tuple[str, ...], pl.DataFrame]) -> Summary:
         """See :func:`medground.benchmarks.gridvqa_x.summarise.summarise`."""
         from medground.benchmarks.gridvqa_x.summarise import Options, summarise
+        from medground.benchmarks.looking import beside_twins
 
         options = Options(self.replicates, self._setting.seed, self.level, self.only_right)
         summary = summarise(rows, self.regimes, options)
@@ -162,7 +163,7 @@ class GridVQAX:
             ModelFacts(label=m.label, title=getattr(m.card, "title", m.label), kind=getattr(m.card, "kind", None))
             for m in self._setting.models
         ]
-        return replace(summary, models=facts, notes=self.notes())
+        return beside_twins(replace(summary, models=facts, notes=self.notes()), self._setting.models)
 
     def notes(self) -> list[str]:
         """Return the plan of calls, and what a reader must know of the scenes."""

@@ -140,9 +140,11 @@ class HealMedVQA:
     def summarise(self, rows: Mapping[tuple[str, ...], pl.DataFrame]) -> Summary:
         """Summarise rows, by (model, dataset); see :func:`medground.benchmarks.heal_medvqa.summarise.summarise`."""
         from medground.benchmarks.heal_medvqa.summarise import summarise
+        from medground.benchmarks.looking import beside_twins
 
         cards = {model.label: model.card for model in self._setting.models}
-        return summarise(rows, rules=self.rules, reading=self.reading[0], about=self._about(), cards=cards)
+        summary = summarise(rows, rules=self.rules, reading=self.reading[0], about=self._about(), cards=cards)
+        return beside_twins(summary, self._setting.models)
 
     def _about(self) -> dict[str, Any]:
         from medground.benchmarks.heal_medvqa.options import about

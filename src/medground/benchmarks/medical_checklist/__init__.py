@@ -158,6 +158,8 @@ class MedicalChecklist:
 
     def summarise(self, rows: Mapping[tuple[str, ...], pl.DataFrame]) -> Summary:
         """See :class:`medground.benchmarks.base.Benchmark`."""
+        from medground.benchmarks.looking import beside_twins
+
         scored = [self._scored(path, frame) for path, frame in rows.items()]
         cells = with_floors([cell for s in scored for cell in s.cells()], SPECS)
         held = Cells(cells)
@@ -167,7 +169,7 @@ class MedicalChecklist:
             tables["comparisons"] = comparisons(scored)
         if report is not None:
             tables["audit"] = pl.DataFrame([vars_of(r) for r in report.results])
-        return Summary(
+        summary = Summary(
             cells=cells,
             verdicts=[verdict(held, s.model, s.dataset, _differences(s)) for s in scored],
             tables=tables,
@@ -180,6 +182,7 @@ class MedicalChecklist:
             shown=("accuracy",),
             notes=[report.sentence] if report else ["No blind scorer was run over the captions."],
         )
+        return beside_twins(summary, self._setting.models)
 
     def _scored(self, path: tuple[str, ...], frame: pl.DataFrame) -> Scored:
         order = pl.DataFrame({"item_id": [i.item_id for i in self.items]})
