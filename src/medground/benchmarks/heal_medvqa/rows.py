@@ -43,6 +43,8 @@ _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     "cover": pl.Float64,
     "clipped": pl.Float64,
     "donor": pl.String,
+    "before": pl.String,
+    "after": pl.String,
 }
 SCHEMA = pl.Schema(_COLUMNS)
 """``answer``: ``yes``, ``no``, ``findings`` (an open answer that was read), ``uncertain``, ``refusal``, ``unreadable``,
@@ -58,8 +60,10 @@ def rows_of(
     for exchange in transcript.exchanges:
         key = exchange.key
         notes = transcript.notes.get("pictures", {}).get(key["variant"], {})
+        shown = transcript.notes.get("specimen", {}) if key["variant"] == "vpt" else {}
         row = _row(asked, str(key["variant"]), str(key["anatomy"]), str(key["finding"]), notes)
         reader = findings if asked.question.is_open else yes_no
+        row |= {"before": shown.get(BASE), "after": shown.get("vpt")}
         rows.append(row | _meaning(exchange.answer, key, reader, vocabulary, is_open=asked.question.is_open))
     return rows + unmade(asked)
 

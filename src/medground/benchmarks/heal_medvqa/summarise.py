@@ -57,7 +57,13 @@ def summarise(
     tables |= {"heal_medvqa": board(cells), "answers_from": sentences(verdicts), "published": reference_table()}
     if about:
         tables["blind_and_region_blind"] = floor_table(about)
-    data = {"build": dict(about), "floors": found, "margins": {k: r.in_words() for k, r in rules.items()}}
+    specimens = [one for path, frame in rows.items() for one in _specimens(path, frame)]
+    data = {
+        "specimens": specimens,
+        "build": dict(about),
+        "floors": found,
+        "margins": {k: r.in_words() for k, r in rules.items()},
+    }
     return Summary(
         cells=tuple(cells),
         verdicts=tuple(verdicts),
@@ -172,6 +178,17 @@ def floor_table(about: Mapping[str, Any]) -> pl.DataFrame:
 def _shown(cells: Sequence[Cell]) -> float | None:
     value = cells[0].value if cells else None
     return None if value is None else 100 * value
+
+
+def _specimens(path: Path, rows: pl.DataFrame) -> list[dict[str, Any]]:
+    """Return the pictures before and after a paste that were kept, with what was answered to both."""
+    kept = rows.filter(pl.col("before").is_not_null() & pl.col("after").is_not_null())
+    base = {r["question_id"]: r["answer"] for r in rows.filter(pl.col("variant") == "base").iter_rows(named=True)}
+    wanted = ("question_id", "anatomy", "finding", "donor", "residue_hard", "before", "after", "answer")
+    return [
+        {"model": path[0], "dataset": path[1], "base": base.get(r["question_id"]), **{name: r[name] for name in wanted}}
+        for r in kept.iter_rows(named=True)
+    ]
 
 
 def _facts(label: str, card: Any) -> ModelFacts:
