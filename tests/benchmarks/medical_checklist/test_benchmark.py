@@ -12,6 +12,7 @@ import pytest
 
 from medground.benchmarks.base import Entry, Setting, evaluate
 from medground.benchmarks.medical_checklist import MedicalChecklist, instruction, items as item_files, phantom
+from medground.benchmarks.medical_checklist.tasks import way_of
 from medground.benchmarks.results import Cells, Summary
 from medground.errors import ConfigError, ModelError
 from medground.models.base import MatchScores, ModelInfo, Reply
@@ -136,6 +137,9 @@ def test_a_model_that_cannot_is_refused(folder: Path) -> None:
     benchmark.bind(Setting(models=[Entry("x", "x", dict, {})]))
     with pytest.raises(ModelError, match="neither"):
         benchmark.tasks()[0].open({"model": object()})
+    with pytest.raises(ModelError, match="like that"):
+        way_of(AlwaysA(), "reply")
+    assert way_of(AlwaysA()) == "choose"
     with pytest.raises(ConfigError, match="prompt"):
         MedicalChecklist(template="literal-9")
     with pytest.raises(ConfigError, match="no build"):

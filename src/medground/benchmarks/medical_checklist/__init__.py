@@ -14,7 +14,7 @@ import polars as pl
 
 from medground.benchmarks.base import Role, Setting
 from medground.benchmarks.medical_checklist import items as item_files, phantom, published
-from medground.benchmarks.medical_checklist.asking import TEMPLATES, Control, Order
+from medground.benchmarks.medical_checklist.asking import TEMPLATES, Asked, Control, Order
 from medground.benchmarks.medical_checklist.audit.run import AuditReport, audit
 from medground.benchmarks.medical_checklist.items import ChecklistItem
 from medground.benchmarks.medical_checklist.rows import ChecklistMeasurer, Reader
@@ -42,6 +42,8 @@ class MedicalChecklist:
             three are printed.
         link: how a matching head becomes a probability.
         order: ``both`` orders of the captions, or ``single`` (the paper's).
+        ask: how models are asked: ``match``, ``choose`` (probabilities of A and B), ``reply`` (prose); ``auto``:
+            the first that a model can.
         controls: what stands in the picture's place: a blank one (the blind twin), another one.
         template: the prompt for chat models.
         audit: whether blind scorers are run over the captions, as the floor of every model.
@@ -62,6 +64,7 @@ class MedicalChecklist:
         policy: Policy = "half",
         link: Link = "ratio",
         order: Order = "both",
+        ask: Asked = "auto",
         controls: tuple[Control, ...] = ("blank", "shuffled"),
         template: str = "literal-1",
         audit: bool = True,
@@ -80,7 +83,7 @@ class MedicalChecklist:
             raise ConfigError("phantoms come in pairs", where="benchmark.pairs", expected="1 or more", got=pairs)
         self.build, self.images, self.pairs, self.seed = build, images, pairs, seed
         self.measurer, self.policy, self.order = ChecklistMeasurer(reader, link), policy, order
-        self.controls, self.template, self.audited = controls, template, audit
+        self.controls, self.template, self.audited, self.ask = controls, template, audit, ask
         self._setting = Setting(models=())
 
     def bind(self, setting: Setting) -> None:
@@ -142,6 +145,7 @@ class MedicalChecklist:
                 self.template,
                 self.measurer,
                 self._setting.batch_size,
+                self.ask,
             )
             for entry in self._setting.models
         ]
@@ -152,6 +156,7 @@ class MedicalChecklist:
             "build": _json(self.folder / "build.json"),
             "template": TEMPLATES[self.template],
             "order": self.order,
+            "ask": self.ask,
             "controls": list(self.controls),
             "reading": self.reading[1],
         }

@@ -19,6 +19,7 @@ from medground.models.base import GenerationOptions, Message
 Control = Literal["blank", "shuffled"]
 Order = Literal["both", "single"]
 Way = Literal["match", "choose", "reply"]
+Asked = Literal["auto", "match", "choose", "reply"]
 
 TEMPLATES: Mapping[str, str] = {
     "literal-1": (

@@ -12,7 +12,7 @@ import polars as pl
 
 from medground.benchmarks.base import Entry, Item, Measured, TaskDefaults
 from medground.benchmarks.medical_checklist import asking, items as item_files
-from medground.benchmarks.medical_checklist.asking import Control, Group, Order, Pictures, Way
+from medground.benchmarks.medical_checklist.asking import Asked, Control, Group, Order, Pictures, Way
 from medground.benchmarks.medical_checklist.hashing import number
 from medground.benchmarks.medical_checklist.items import ChecklistItem
 from medground.benchmarks.medical_checklist.rows import SCHEMA, ChecklistMeasurer
@@ -20,6 +20,7 @@ from medground.benchmarks.players import Players
 from medground.benchmarks.requests import Answer, Conversation, Transcript
 from medground.errors import ModelError
 from medground.identity import file_hash, fingerprint_of
+from medground.models.base import capabilities_of
 
 NAME = "medical_checklist"
 
@@ -38,6 +39,7 @@ class ChecklistTask(TaskDefaults):
         template: of the prompt.
         measurer_: reader and link.
         batch_size: requests a call.
+        way: how the model is asked.
     """
 
     model: Entry
@@ -49,6 +51,7 @@ class ChecklistTask(TaskDefaults):
     template: str
     measurer_: ChecklistMeasurer
     batch_size: int = 8
+    way: Asked = "auto"
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -80,7 +83,7 @@ class ChecklistTask(TaskDefaults):
     def fingerprint(self) -> str:
         """What the answers depend on."""
         return fingerprint_of(
-            NAME, self.model.identity(), file_hash(self.file), self.controls, self.order,
+            NAME, self.model.identity(), file_hash(self.file), self.controls, self.order, self.way,
             asking.TEMPLATES[self.template],
         )  # fmt: skip
 
@@ -94,7 +97,7 @@ class ChecklistTask(TaskDefaults):
         Raises:
             ModelError: the model can neither match nor chat.
         """
-        return ChecklistStages(self, Players(players), way_of(players["model"]))
+        return ChecklistStages(self, Players(players), way_of(players["model"], self.way))
 
     def measurer(self) -> _GroupMeasurer:
         """Return what makes rows."""
@@ -135,19 +138,27 @@ class _GroupMeasurer:
         return Measured(self.inner.failed(item.payload, reason))
 
 
-def way_of(model: Any) -> Way:
-    """Return how a model can be asked: by matching first, else by probabilities of A and B, else in prose.
+def way_of(model: Any, wanted: Asked = "auto") -> Way:
+    """Return how a model is asked: by matching first, else by probabilities of A and B, else in prose.
+
+    Args:
+        model: built.
+        wanted: one way, or ``auto``.
 
     Raises:
-        ModelError: in none of these ways.
+        ModelError: it cannot.
     """
-    for way in ("match", "choose", "reply"):
-        if callable(getattr(model, way, None)):
+    able = capabilities_of(model)
+    ways: tuple[Way, ...] = ("match", "choose", "reply") if wanted == "auto" else (wanted,)
+    for way in ways:
+        if way in able:
             return way
     raise ModelError(
-        "a model can neither match captions nor chat", where=getattr(model, "name", type(model).__name__),
-        expected="match, choose or reply",
-    )  # fmt: skip
+        "a model can neither match captions nor chat" if wanted == "auto" else "a model cannot be asked like that",
+        where=getattr(model, "name", type(model).__name__),
+        expected=", ".join(ways),
+        got=", ".join(sorted(able)) or "nothing",
+    )
 
 
 def grouped(items: Sequence[ChecklistItem], images: Path) -> tuple[Group, ...]:
