@@ -223,7 +223,11 @@ def summarise_stages(
                 for name, value, n in _macro(chosen):
                     group = path if not kind else f"{path}, {kind}"
                     cells.append(_cell(model, dataset, name, "path", group, value, n, lost))
-            line = {name: value for name, value, _ in _macro(list(by_task.values()))}
+            specs = {spec.name: spec for spec in STAGES}
+            line = {
+                specs[name].title: None if value is None else round(value * specs[name].scale, 2)
+                for name, value, _ in _macro(list(by_task.values()))
+            }
             lines.append({"Model": model, "Path": path, "Walks": own.height, **line})
     table = pl.DataFrame(lines, infer_schema_length=None)
     return Summary(
