@@ -8,7 +8,9 @@ Source: UMLS Reference Manual, chapter 3 (RRF files). The Metathesaurus and subs
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from medground.benchmarks.medical_checklist.semantic_types import TYPES
@@ -35,6 +37,23 @@ def read(folder: Path) -> Terminology:
     Raises:
         DataError: a file is missing, not UTF-8, or has a row with the wrong number of fields.
     """
+    with _without_collector():
+        return _read(folder)
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Hold the collector of cycles: it would walk through millions of names again and again, and none is in a cycle."""
+    held = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if held:
+            gc.enable()
+
+
+def _read(folder: Path) -> Terminology:
     tuis = _types(folder / "MRSTY.RRF")
     wanted = {cui for cui, held in tuis.items() if not TYPES.keys().isdisjoint(held)}
     names, preferred, seen, rows = _names(folder / "MRCONSO.RRF", wanted)
@@ -43,7 +62,7 @@ def read(folder: Path) -> Terminology:
     concepts = table(names, {cui: set(tuis[cui]) for cui in names}, preferred, dropped)
     parents = _parents(folder / "MRREL.RRF", set(concepts))
     remarks = {"rows": rows[0], "rows_kept": rows[1], "concepts_on_a_cycle": cyclic(parents)}
-    return Terminology(concepts, parents, dropped=dict(sorted(dropped.items())), remarks=remarks, licence=LICENCE)
+    return Terminology(concepts, parents, dropped=dropped, remarks=remarks, licence=LICENCE)
 
 
 def _reason(cui: str, tuis: dict[str, tuple[str, ...]], wanted: set[str], names: dict[str, list[str]]) -> str | None:
