@@ -73,7 +73,7 @@ class StubJudge:
 
 def benchmark(model, history="without_gt", judges=(), **options):
     made = CXReasonDial(phantoms=8, size=SIZE, history=history, **options)
-    made.bind(Setting(models=[model], seed=2, roles={"judge": list(judges)}))
+    made.bind(Setting(models=[model], seed=2, roles={"judges": list(judges)}))
     return made
 
 

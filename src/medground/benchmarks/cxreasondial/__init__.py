@@ -37,7 +37,7 @@ class CXReasonDial:
     name: ClassVar[str] = "cxreasondial"
     roles: ClassVar[Mapping[str, Role]] = {
         "models": Role("model", ("reply",), least=1),
-        "judge": Role("model", ("reply",)),
+        "judges": Role("model", ("reply",)),
     }
     readings: ClassVar[Mapping[str, str]] = {"judge": "judge"}
     doors: ClassVar[Mapping[str, str]] = {}
@@ -78,11 +78,11 @@ class CXReasonDial:
 
     def bind(self, setting: Setting) -> None:
         """See :class:`medground.benchmarks.base.Benchmark`."""
-        judges = setting.roles.get("judge", ())
+        judges = setting.roles.get("judges", ())
         if self.options.judge != "evidence" and not judges:
             raise ConfigError(
                 f"the judge {self.options.judge!r} needs a chat model",
-                where="roles.judge",
+                where="roles.judges",
                 fix="judge: evidence needs none",
             )
         own = {entry.identity() for entry in setting.models}
@@ -91,7 +91,7 @@ class CXReasonDial:
                 if entry.identity() in own:
                     raise ConfigError(
                         "a model would judge its own replies",
-                        where=f"roles.judge: {entry.label}",
+                        where=f"roles.judges: {entry.label}",
                         fix="name another judge, or set allow_self_judge: true",
                     )
         self._setting = setting
@@ -101,7 +101,7 @@ class CXReasonDial:
         """The judge."""
         if self.protocol == "cxreasonbench":
             return self.protocol, {"stages": STAGES_VERSION}
-        judges = [entry.label for entry in self._setting.roles.get("judge", ())]
+        judges = [entry.label for entry in self._setting.roles.get("judges", ())]
         name = self.options.judge if self.options.judge == "evidence" else "-".join((self.options.judge, *judges))
         return name, {"judge": judge_identity(self.options), "models": judges}
 
@@ -118,7 +118,7 @@ class CXReasonDial:
             options = replace(self.options, seed=self._setting.seed)
             size = self._setting.batch_size
             return [StageTask(model, self.source, options, size) for model in self._setting.models]
-        judges = tuple(self._setting.roles.get("judge", ()))
+        judges = tuple(self._setting.roles.get("judges", ()))
         return [
             DialogueTask(
                 model,
