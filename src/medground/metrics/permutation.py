@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -273,11 +274,15 @@ def _exchanges(differing: int, seed: int, draws: int) -> Iterator[Floats]:
         bits = (numbers[:, None] >> np.arange(max(differing, 1))) & 1
         yield np.where(bits == 1, -1.0, 1.0)
         return
-    rng = np.random.default_rng(seed)
-    blocks = min(differing, BLOCKS)
+    blocks, bits = min(differing, BLOCKS), _coins(seed, draws)
     for start in range(0, draws, _ROWS):
-        rows = min(_ROWS, draws - start)
-        yield np.asarray(1.0 - 2.0 * rng.integers(0, 2, (rows, blocks), dtype=np.int8), dtype=np.float64)
+        yield np.asarray(1.0 - 2.0 * bits[start : start + _ROWS, :blocks], dtype=np.float64)
+
+
+@lru_cache(maxsize=2)
+def _coins(seed: int, draws: int) -> NDArray[np.int8]:
+    """Throw every coin that a seed needs, (draws, BLOCKS), once: tests of one family and of many share them."""
+    return np.random.default_rng(seed).integers(0, 2, (draws, BLOCKS), dtype=np.int8)
 
 
 def _blocked(values: Floats, blocks: int) -> Floats:
