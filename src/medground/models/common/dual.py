@@ -36,7 +36,9 @@ class DualEncoder(Adapter):
         saliency: the rule that maps are made by; ``options`` lists those of the model.
         link: from score to probability: ``sigmoid`` (XBench) or ``softmax`` over the findings of the call (the model
             cards), which makes a probability depend on the other findings.
-        logit_scale: multiply by the stored temperature before the link.
+        logit_scale: multiply by the stored temperature, and add the stored bias, before the link.
+        against: prompts of the contrary (``no {label}``), or None. With them a score is the difference of the two
+            cosines and a probability the softmax of the two, whatever the link; maps are those of the finding itself.
     """
 
     options: ClassVar[tuple[str, ...]] = ("similarity", "surgery", "gradcam", "chefer")
@@ -52,11 +54,12 @@ class DualEncoder(Adapter):
         saliency: str = "similarity",
         link: Link = "sigmoid",
         logit_scale: bool = False,
+        against: Prompts | None = None,
     ) -> None:
         """Keep the parts; see :class:`~medground.models.common.adapter.Adapter`.
 
         Raises:
-            ConfigError: the model has no such saliency rule.
+            ConfigError: the model has no such saliency rule, or pairs of prompts meet a softmax over findings.
         """
         if saliency not in self.options:
             raise ConfigError(
@@ -65,8 +68,16 @@ class DualEncoder(Adapter):
                 expected=", ".join(self.options),
                 fix=did_you_mean(saliency, self.options),
             )
-        super().__init__(network, preprocess, prompts, runtime, [identity, saliency, link, logit_scale])
-        self.saliency, self.link, self.logit_scale = saliency, link, logit_scale
+        if against is not None and link == "softmax":
+            raise ConfigError(
+                "a softmax is over the findings of a call or over a pair of prompts, not over both",
+                where="link",
+                fix="link: sigmoid",
+            )
+        options = [identity, saliency, link, logit_scale]
+        options += [] if against is None else [against.describe()]
+        super().__init__(network, preprocess, prompts, runtime, options)
+        self.saliency, self.link, self.logit_scale, self.against = saliency, link, logit_scale, against
         if saliency == "surgery" or link == "softmax":
             # On the instance: other instances of the class answer each finding by itself.
             self.info = replace(type(self).info, query_dependent=True)  # type: ignore[misc]
@@ -83,20 +94,35 @@ class DualEncoder(Adapter):
     def scale(self) -> float:
         """Return the multiplier of cosines that the checkpoint stores."""
 
+    def bias(self) -> float:
+        """Return what the checkpoint adds to scaled cosines; nothing, but for SigLIP."""
+        return 0.0
+
     def tower(self) -> Tower:
         """Return the image tower, taken apart; only called for models whose ``options`` need it."""
         raise AssertionError("a model with such saliency options gives its tower")
 
     def encode_texts(self, findings: Sequence[str]) -> Any:
+        """Return one normed vector a finding ``(C, E)``, or two such tensors where prompts come in pairs."""
+        vectors = self.averaged(self.prompts, findings)
+        return vectors if self.against is None else (vectors, self.averaged(self.against, findings))
+
+    def averaged(self, prompts: Prompts, findings: Sequence[str]) -> Tensor:
         """Return one normed vector a finding ``(C, E)``: each prompt's is normed, then their mean is."""
-        prompts = [self.prompts.of(finding) for finding in findings]
-        vectors = functional.normalize(self.embed([text for texts in prompts for text in texts]), dim=-1)
-        parts = torch.split(vectors, [len(texts) for texts in prompts])
+        texts = [prompts.of(finding) for finding in findings]
+        vectors = functional.normalize(self.embed([text for own in texts for text in own]), dim=-1)
+        parts = torch.split(vectors, [len(own) for own in texts])
         return functional.normalize(torch.stack([part.mean(0) for part in parts]), dim=-1)
 
-    def ground(self, pixels: Tensor, texts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return cosines, probabilities and maps; see :meth:`Adapter.ground`."""
+    def ground(self, pixels: Tensor, texts: Any) -> tuple[Tensor, Tensor, Tensor]:
+        """Return scores, probabilities and maps; see :meth:`Adapter.ground`."""
         vectors, cells = self.image_features(pixels)
+        if self.against is not None:
+            texts, contrary = texts
+            scores = self.scores(vectors, texts) - self.scores(vectors, contrary)
+            # A softmax of two is a sigmoid of their difference, in which a bias cancels.
+            probabilities = (scores.float() * (self.scale() if self.logit_scale else 1.0)).sigmoid()
+            return scores, probabilities, self.maps(pixels, vectors, cells, texts)
         scores = self.scores(vectors, texts)
         return scores, self.probabilities(scores), self.maps(pixels, vectors, cells, texts)
 
@@ -106,7 +132,7 @@ class DualEncoder(Adapter):
 
     def probabilities(self, scores: Tensor) -> Tensor:
         """Return probabilities ``(n, C)``."""
-        logits = scores.float() * (self.scale() if self.logit_scale else 1.0)
+        logits = scores.float() * self.scale() + self.bias() if self.logit_scale else scores.float()
         return logits.softmax(-1) if self.link == "softmax" else logits.sigmoid()
 
     def maps(self, pixels: Tensor, vectors: Tensor, cells: Tensor, texts: Tensor) -> Tensor:

@@ -38,15 +38,17 @@ class Prompts:
     """Which texts stand for a finding.
 
     Args:
-        template: with ``{label}`` for the finding's name as words.
+        template: with ``{label}`` for the finding's name as words; or several, whose embeddings are averaged.
         given: the user's texts by finding; one text, or several whose scores or embeddings are averaged.
         names: the authors' words by finding, in place of its name.
     """
 
-    def __init__(self, template: str, given: PromptTable | None = None, names: Mapping[str, str] | None = None) -> None:
-        if "{label}" not in template:
+    def __init__(
+        self, template: str | Sequence[str], given: PromptTable | None = None, names: Mapping[str, str] | None = None
+    ) -> None:
+        self.templates = (template,) if isinstance(template, str) else tuple(template)
+        if not self.templates or not all("{label}" in one for one in self.templates):
             raise ConfigError("a template has no place for the finding", got=template, expected="... {label} ...")
-        self.template = template
         self._given = {key_of(f): (t,) if isinstance(t, str) else tuple(t) for f, t in (given or {}).items()}
         self._names = {key_of(finding): name for finding, name in (names or {}).items()}
         if empty := [finding for finding, texts in self._given.items() if not texts or not all(texts)]:
@@ -57,13 +59,14 @@ class Prompts:
         return self._given.get(key_of(finding), ())
 
     def of(self, finding: str) -> tuple[str, ...]:
-        """Return the texts of a finding; several when the user gave several."""
+        """Return the texts of a finding; several when the user gave several, or several templates."""
         words = self._names.get(key_of(finding), plain(finding))
-        return self.given(finding) or (self.template.replace("{label}", words),)
+        return self.given(finding) or tuple(one.replace("{label}", words) for one in self.templates)
 
     def describe(self) -> dict[str, Any]:
         """Return template and tables as JSON-like data, for fingerprints and reports."""
-        return {"template": self.template, "given": self._given, "names": self._names}
+        template = self.templates[0] if len(self.templates) == 1 else self.templates
+        return {"template": template, "given": self._given, "names": self._names}
 
 
 def read_book(path: Path) -> dict[str, Any]:

@@ -85,6 +85,7 @@ class Biomedclip(DualEncoder):
         text_model: folder of the tokenizer, ``microsoft/BiomedNLP-BiomedBERT-base-uncased-abstract``; by default the
             checkpoint's folder. Without a ``config.json`` BERT-base is assumed, as published.
         template: prompt with ``{label}`` for the finding; the model card's by default.
+        against: contrary prompt (``no {label}``), or several: a softmax of the two, in place of the link.
         prompts: finding -> prompt, or several whose embeddings are averaged.
         saliency: ``similarity``, ``surgery``, ``gradcam`` or ``chefer``.
         link: ``sigmoid`` (XBench) or ``softmax`` over the findings of a call (the model card).
@@ -111,7 +112,8 @@ class Biomedclip(DualEncoder):
         *,
         checkpoint: Path,
         text_model: Path | None = None,
-        template: str = "this is a photo of {label}",
+        template: str | list[str] = "this is a photo of {label}",
+        against: str | list[str] | None = None,
         prompts: dict[str, str | list[str]] | None = None,
         saliency: Saliency = "similarity",
         link: Link = "sigmoid",
@@ -139,6 +141,7 @@ class Biomedclip(DualEncoder):
             saliency=saliency,
             link=link,
             logit_scale=logit_scale,
+            against=None if against is None else Prompts(against),
         )
 
     def image_features(self, pixels: Tensor) -> tuple[Tensor, Tensor]:

@@ -104,6 +104,7 @@ class Clip(DualEncoder):
             TorchScript archive or its state dict).
         tokenizer: folder of the Hugging Face tokenizer; by default the checkpoint's folder.
         template: prompt with ``{label}`` for the finding.
+        against: contrary prompt (``no {label}``), or several: a softmax of the two, in place of the link.
         prompts: finding -> prompt, or several whose embeddings are averaged.
         saliency: ``similarity``, ``surgery``, ``gradcam`` or ``chefer``.
         link: ``sigmoid`` (XBench) or ``softmax`` over the findings of a call.
@@ -130,7 +131,8 @@ class Clip(DualEncoder):
         *,
         checkpoint: Path,
         tokenizer: Path | None = None,
-        template: str = "a photo of a {label}",
+        template: str | list[str] = "a photo of a {label}",
+        against: str | list[str] | None = None,
         prompts: dict[str, str | list[str]] | None = None,
         saliency: Saliency = "similarity",
         link: Link = "sigmoid",
@@ -169,6 +171,7 @@ class Clip(DualEncoder):
             saliency=saliency,
             link=link,
             logit_scale=logit_scale,
+            against=None if against is None else Prompts(against),
         )
 
     def image_features(self, pixels: Tensor) -> tuple[Tensor, Tensor]:

@@ -85,6 +85,7 @@ class PmcClip(DualEncoder):
         text_model: folder of ``microsoft/BiomedNLP-BiomedBERT-base-uncased-abstract-fulltext``: tokenizer, and
             configuration if there is one.
         template: prompt with ``{label}`` for the finding.
+        against: contrary prompt (``no {label}``), or several: a softmax of the two, in place of the link.
         prompts: finding -> prompt, or several whose embeddings are averaged.
         saliency: ``similarity`` (cells through the pool's value path), ``gradcam``, or ``attention`` (the pool's own,
             the same for every finding).
@@ -113,7 +114,8 @@ class PmcClip(DualEncoder):
         *,
         checkpoint: Path,
         text_model: Path,
-        template: str = "{label}",
+        template: str | list[str] = "{label}",
+        against: str | list[str] | None = None,
         prompts: dict[str, str | list[str]] | None = None,
         saliency: Literal["similarity", "gradcam", "attention"] = "similarity",
         link: Link = "sigmoid",
@@ -138,6 +140,7 @@ class PmcClip(DualEncoder):
             saliency=saliency,
             link=link,
             logit_scale=logit_scale,
+            against=None if against is None else Prompts(against),
         )
 
     def image_features(self, pixels: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,0 +1,95 @@
+"""Reads the preprocessing that a Hugging Face folder names: ``preprocessor_config.json``."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from medground.errors import ConfigError
+from medground.models.common.inputs import Preprocess, Resample, Rule
+
+FILE = "preprocessor_config.json"
+MOST_PIXELS = 4096
+_FILTERS: dict[int, Resample] = {2: "bilinear", 3: "bicubic"}  # Pillow's numbers
+
+
+def read_preprocess(folder: Path) -> Preprocess:
+    """Return the preprocessing of a folder.
+
+    Either the shortest side is resized and the centre of the same size cut out (CLIP), or the whole picture is squashed
+    to a square (SigLIP, ViT). Whatever else the file asks for is refused rather than left out.
+
+    Args:
+        folder: with ``preprocessor_config.json``.
+
+    Raises:
+        ConfigError: the file is missing or damaged, or asks for a step that is not known here.
+    """
+    path = folder / FILE
+    try:
+        settings = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ConfigError("no preprocessing can be read from this folder", where=path, got=str(error)) from error
+    if not isinstance(settings, dict):
+        raise _refused("the file", settings, "a JSON object", path)
+    rule, size = _frame(settings, path)
+    for key in ("do_pad", "do_thumbnail", "do_reduce_labels"):
+        if settings.get(key):
+            raise _refused(key, settings[key], "false", path)
+    factor = settings.get("rescale_factor", 1 / 255)
+    if settings.get("do_rescale", True) is not True or not _number(factor) or abs(factor * 255 - 1) > 1e-6:
+        raise _refused("rescale_factor", factor, "do_rescale: true and 1/255", path)
+    resample = settings.get("resample")
+    if isinstance(resample, bool) or not isinstance(resample, int) or resample not in _FILTERS:
+        raise _refused("resample", resample, "2 (bilinear) or 3 (bicubic)", path)
+    normal = settings.get("do_normalize", True)
+    mean = _triple(settings, "image_mean", path) if normal else (0.0, 0.0, 0.0)
+    std = _triple(settings, "image_std", path) if normal else (1.0, 1.0, 1.0)
+    if min(std) <= 0:
+        raise _refused("image_std", std, "positive numbers", path)
+    return Preprocess(rule, size, _FILTERS[resample], mean, std, rounding="floor")
+
+
+def _frame(settings: Mapping[str, Any], path: Path) -> tuple[Rule, int]:
+    """Return how a picture becomes a square, and its side."""
+    if settings.get("do_resize", True) is not True:
+        raise _refused("do_resize", settings["do_resize"], "true", path)
+    crops, size = settings.get("do_center_crop") is True, settings.get("size")
+    edge = size.get("shortest_edge") if isinstance(size, dict) else size
+    if crops:
+        crop = _square(settings.get("crop_size"), "crop_size", path)
+        if edge is None and isinstance(size, dict):
+            if _square(size, "size", path) == crop:
+                return "squash", crop  # the crop takes nothing away
+        elif edge == crop:
+            return "center_crop", crop
+        raise _refused("size", size, f"the size of the crop, {crop}", path)
+    return "squash", _square(size, "size", path)
+
+
+def _square(value: Any, key: str, path: Path) -> int:
+    """Return the side of a square given as a number, or as height and width."""
+    sides = {value.get("height"), value.get("width")} if isinstance(value, dict) else {value}
+    side = next(iter(sides)) if len(sides) == 1 else None
+    if isinstance(side, bool) or not isinstance(side, int) or not 1 <= side <= MOST_PIXELS:
+        raise _refused(key, value, f"a square of at most {MOST_PIXELS} pixels", path)
+    return side
+
+
+def _triple(settings: Mapping[str, Any], key: str, path: Path) -> tuple[float, float, float]:
+    """Return one number a channel."""
+    values = settings.get(key)
+    if not isinstance(values, list) or len(values) != 3 or not all(_number(value) for value in values):
+        raise _refused(key, values, "three numbers", path)
+    return float(values[0]), float(values[1]), float(values[2])
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _refused(key: str, got: Any, expected: str, path: Path) -> ConfigError:
+    return ConfigError(f"this preprocessing is not known: {key}", where=path, expected=expected, got=got)

@@ -1,0 +1,225 @@
+"""Any dual encoder of ``transformers``, by its folder: CLIP, SigLIP, or a pair of towers of one's own.
+
+The folder says everything: ``config.json`` the architecture, ``preprocessor_config.json`` how pictures are prepared,
+the tokenizer's files how texts are. The network's own forward gives image and text vectors; the map is the similarity
+of every patch, taken through the tower's own pooling as if it were the whole picture, with the text.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from torch import Tensor
+
+from medground.errors import CheckpointError, ConfigError
+from medground.models.base import ModelInfo
+from medground.models.checkpoints import Layout, Weights, compare, read_weights
+from medground.models.common.dual import DualEncoder, Link
+from medground.models.common.preprocessor_config import read_preprocess
+from medground.models.common.runtime import Precision, Runtime
+from medground.models.common.saliency import Saliency, Tower, hugging_face_clip
+from medground.models.common.text import Prompts, Tokenizer
+from medground.models.common.transformers import read_config
+
+LAYOUT = Layout(ignore=("*position_ids",))
+# model_type of config.json -> class of the network. Siglip2Model takes ragged patches and a mask of them, which no
+# square preprocessing gives; the published SigLIP 2 files of a fixed size are of type siglip.
+KINDS = {"clip": "CLIPModel", "siglip": "SiglipModel", "vision-text-dual-encoder": "VisionTextDualEncoderModel"}
+
+
+def load_network(folder: Path, ignore: Sequence[str] = ()) -> tuple[Any, Weights]:
+    """Return the network of a folder and its weights, complete or not at all.
+
+    The library knows former names of its parameters, so it places the tensors; what it could not place is an error.
+
+    Raises:
+        ConfigError: the folder holds a model of another kind.
+        CheckpointError: entries are missing, unexpected or mis-shaped.
+    """
+    import transformers
+
+    config = read_config(folder, "AutoConfig")
+    if config.model_type not in KINDS:
+        raise ConfigError(
+            "this adapter does not know such a model",
+            where=f"{folder / 'config.json'}: model_type",
+            expected=", ".join(KINDS),
+            got=config.model_type,
+        )
+    weights = read_weights(folder, LAYOUT)
+    network, report = getattr(transformers, KINDS[config.model_type]).from_pretrained(
+        None,
+        config=config,
+        state_dict=dict(weights.tensors),
+        output_loading_info=True,
+        ignore_mismatched_sizes=True,
+        dtype="float32",
+    )
+    _check_complete(network, weights, report, (*LAYOUT.ignore, *ignore))
+    return network, weights
+
+
+def _check_complete(network: Any, weights: Weights, report: Any, ignore: Sequence[str]) -> None:
+    """Raise CheckpointError for what the library's loading report lists and no pattern allows."""
+    needed = {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
+    wrong = {name: tuple(stored) for name, stored, *_ in report["mismatched_keys"]}
+    unexpected = {name: tuple(weights.tensors[name].shape) for name in report["unexpected_keys"]}
+    missing = set(report["missing_keys"])
+    present = {name: shape for name, shape in needed.items() if name not in missing}
+    difference = compare(needed, present | unexpected | wrong, ignore)
+    if difference:
+        raise CheckpointError(
+            f"the weights do not fit {type(network).__name__}",
+            where=weights.source,
+            got=difference,
+            fix="check that weights and config.json belong together; `ignore: [PATTERN]` accepts entries knowingly",
+        )
+
+
+def pooled_cells(network: Any, states: Tensor) -> Tensor:
+    """Return the vectors ``(n, h, w, E)`` of the joint space for the tower's last states ``(n, T, D)``.
+
+    Each patch goes through the pooling and projection of the whole picture, alone.
+
+    Raises:
+        ConfigError: the tower's states are no square of patches.
+    """
+    tower, vision = network.vision_model, network.config.vision_config
+    patch = getattr(vision, "patch_size", None)
+    side = vision.image_size // patch if isinstance(patch, int) else 0
+    extra = states.shape[1] - side * side if states.ndim == 3 else -1
+    if not side or extra not in (0, 1):
+        raise ConfigError(
+            "maps need an image tower with square patches and at most a class token",
+            where="config.json: vision_config",
+            got=f"{vision.model_type}, states of shape {tuple(states.shape)}",
+        )
+    each = states[:, extra:].reshape(-1, 1, states.shape[-1])
+    if hasattr(tower, "post_layernorm") and not hasattr(tower, "head"):
+        pooled = tower.post_layernorm(each[:, 0])
+    else:
+        pool = getattr(tower, "head", None) or tower.pooler
+        pooled = pool(each)
+    projection = getattr(network, "visual_projection", None)
+    cells: Tensor = pooled if projection is None else projection(pooled)
+    return cells.reshape(len(states), side, side, -1)
+
+
+class HfDual(DualEncoder):
+    """A dual encoder of transformers.
+
+    Args:
+        checkpoint: a local folder, as ``save_pretrained`` writes it: ``config.json`` with a ``model_type`` of ``clip``,
+            ``siglip`` or ``vision-text-dual-encoder``, weights, ``preprocessor_config.json``, tokenizer.
+        tokenizer: folder of the tokenizer; by default the checkpoint's.
+        template: prompt with ``{label}`` for the finding, or several whose embeddings are averaged.
+        against: the contrary prompt, such as ``no {label}``, or several: the probability is then a softmax of the two,
+            and the score their difference.
+        prompts: finding -> prompt, or several whose embeddings are averaged.
+        saliency: ``similarity``; for ``clip`` folders also ``surgery``, ``gradcam`` and ``chefer``.
+        link: ``sigmoid``, or ``softmax`` over the findings of a call.
+        logit_scale: multiply cosines by the stored temperature, and add the stored bias, before the link; by default
+            for SigLIP alone, which was trained so.
+        length: most tokens of a text; by default what the text tower has positions for.
+        device: ``auto``, ``cpu``, ``cuda`` or as torch names it.
+        dtype: ``float32``, or ``bfloat16`` or ``float16`` by autocast on a GPU.
+        deterministic: only deterministic kernels.
+        ignore: patterns of checkpoint entries that may be missing, unexpected or mis-shaped.
+    """
+
+    name: ClassVar[str] = "hf_dual"
+    info: ClassVar[ModelInfo] = ModelInfo(
+        title="A dual encoder of transformers",
+        licence="that of your folder",
+        obtain="a folder as save_pretrained writes it: config.json, weights, preprocessor_config.json, tokenizer",
+        unverified="what your folder has been trained on is not known here",
+    )
+
+    def __init__(
+        self,
+        *,
+        checkpoint: Path,
+        tokenizer: Path | None = None,
+        template: str | list[str] = "a photo of a {label}",
+        against: str | list[str] | None = None,
+        prompts: dict[str, str | list[str]] | None = None,
+        saliency: Saliency = "similarity",
+        link: Link = "sigmoid",
+        logit_scale: bool | None = None,
+        length: int | None = None,
+        device: str = "auto",
+        dtype: Precision = "float32",
+        deterministic: bool = False,
+        ignore: list[str] | None = None,
+    ) -> None:
+        runtime = Runtime(device, dtype, deterministic=deterministic)
+        preprocess = read_preprocess(checkpoint)
+        network, weights = load_network(checkpoint, ignore or ())
+        kind = network.config.model_type
+        if saliency != "similarity" and kind != "clip":
+            raise ConfigError(
+                f"this saliency rule takes a tower of CLIP apart, not of {kind}",
+                where="saliency",
+                got=saliency,
+                fix="saliency: similarity",
+            )
+        _check_size(network, preprocess.size, checkpoint)
+        siglip = kind == "siglip"
+        self._masked = not siglip  # SigLIP was trained on padded texts without a mask
+        tokens = length or int(network.config.text_config.max_position_embeddings)
+        self._tokenizer = Tokenizer(tokenizer or checkpoint, tokens, pad_to_length=siglip)
+        if length is None:
+            self._tokenizer.length = min(tokens, int(self._tokenizer.inner.model_max_length))
+        super().__init__(
+            network,
+            preprocess,
+            Prompts(template, prompts),
+            runtime,
+            [kind, network.config.to_diff_dict(), weights.sha256, self._tokenizer.describe()],
+            saliency=saliency,
+            link=link,
+            logit_scale=siglip if logit_scale is None else logit_scale,
+            against=None if against is None else Prompts(against),
+        )
+
+    def image_features(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
+        """See :meth:`DualEncoder.image_features`."""
+        network: Any = self.network
+        output = network.get_image_features(pixel_values=pixels)
+        return output.pooler_output, pooled_cells(network, output.last_hidden_state)
+
+    def embed(self, texts: Sequence[str]) -> Tensor:
+        """See :meth:`DualEncoder.embed`."""
+        ids, mask = (part.to(self.runtime.device) for part in self._tokenizer(texts))
+        network: Any = self.network
+        options = {"attention_mask": mask} if self._masked else {}
+        vectors: Tensor = network.get_text_features(input_ids=ids, **options).pooler_output
+        return vectors
+
+    def scale(self) -> float:
+        """See :meth:`DualEncoder.scale`."""
+        network: Any = self.network
+        return math.exp(float(network.logit_scale))
+
+    def bias(self) -> float:
+        """See :meth:`DualEncoder.bias`; SigLIP's, which others lack."""
+        return float(getattr(self.network, "logit_bias", 0.0))
+
+    def tower(self) -> Tower:
+        """See :meth:`DualEncoder.tower`."""
+        return hugging_face_clip(self.network)
+
+
+def _check_size(network: Any, size: int, folder: Path) -> None:
+    """Raise ConfigError where pictures are prepared at a size other than the tower's."""
+    wanted = getattr(network.config.vision_config, "image_size", size)
+    if wanted != size:
+        raise ConfigError(
+            "pictures are prepared at another size than the image tower takes",
+            where=folder / "preprocessor_config.json",
+            expected=wanted,
+            got=size,
+        )
