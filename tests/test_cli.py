@@ -35,13 +35,13 @@ def test_run_then_compare_then_score(run_file: Path, tmp_path: Path) -> None:
     ]
     assert {r["difference"] for r in centre if r["difference"] is not None} == {0}
     shown = medground("compare", f"{out}/tiny", f"{out}/again")
-    assert "baseline_centre minus baseline_centre" in shown.stdout
-    assert "macro" in shown.stdout
+    assert "tiny:baseline_centre minus again:baseline_centre" in shown.stdout
+    assert "over all" in shown.stdout
     assert "Nodule" not in shown.stdout
     assert "Nodule" in medground("compare", f"{out}/tiny", f"{out}/again", "--by-finding").stdout
     scored = medground("score", f"{out}/tiny", "--protocol", "medklip")
     assert scored.returncode == 0, scored.stderr
-    assert "medklip: " in scored.stdout
+    assert "medklip-" in scored.stdout
 
 
 def test_a_dry_run_and_validation(run_file: Path, tmp_path: Path) -> None:
@@ -78,9 +78,10 @@ def test_validation_fails_with_what_is_wrong(run_file: Path, tiny_manifest: Path
         (["runn"], 2, "No such command"),
         (["describe", "carzerro"], 1, "no component named"),
         (["list", "modells"], 1, "did you mean 'models'"),
-        (["score", "nowhere"], 1, "not a run folder"),
-        (["score"], 1, "a run folder, or cases and maps"),
-        (["score", "x", "--protocol", "xbensch"], 1, "did you mean 'xbench'"),
+        (["score", "nowhere", "--protocol", "xbench"], 1, "not a run folder"),
+        (["score"], 1, "score takes one reading"),
+        (["score", "--protocol", "xbench"], 1, "a run folder, or cases and maps"),
+        (["score", "--cases", "x", "--maps", "y", "--protocol", "xbensch"], 1, "did you mean 'xbench'"),
         (["compare", "a", "b"], 1, "not a run folder"),
     ],
 )

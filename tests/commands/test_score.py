@@ -49,7 +49,7 @@ def test_the_golden_heat_maps(
     golden: Path, heatmaps: tuple[Path, Path], name: str, dice: str, iou: str, pointing: str
 ) -> None:
     expected = json.loads((golden / "metrics" / "heatmaps" / "expected.json").read_text())
-    found = score(None, "protocol", name, *heatmaps).as_json()
+    found = score(None, "protocol", {"base": name, "search_mean": "pairs"}, *heatmaps).as_json()
     for item, want in zip(sorted(found["items"], key=lambda i: i["case_id"]), expected["items"], strict=True):
         assert (item["finding"], item["state"]) == (want["class"], "ok")
         assert item["pointing"] == want[name][pointing]

@@ -112,7 +112,8 @@ def alpha_of(support: Mask, box: PixelBox, sigma: float, feather: Feather = "inw
     cut = support[top : y1 + reach, left : x1 + reach].astype(np.float64)
     rows, columns = slice(y0 - top, y1 - top), slice(x0 - left, x1 - left)
     if sigma > 0:
-        blur = gaussian_filter(cut, sigma, mode="constant", truncate=_TRUNCATE)[rows, columns]
+        # Rounding can lift the sum of the kernel's weights a hair above 1.
+        blur = np.clip(gaussian_filter(cut, sigma, mode="constant", truncate=_TRUNCATE)[rows, columns], 0.0, 1.0)
         inward = np.maximum(0.0, 2.0 * blur - 1.0) * cut[rows, columns]
         weight[y0:y1, x0:x1] = inward if feather == "inward" else blur
     else:

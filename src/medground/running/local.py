@@ -17,7 +17,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from itertools import count
@@ -357,7 +357,15 @@ class _TaskRun:
         self, unit: _Unit, futures: Mapping[int, Future[tuple[Outcomes, list[Picture]]]]
     ) -> tuple[Outcomes, list[Picture]]:
         if unit.position in futures:
-            return futures[unit.position].result()
+            try:
+                return futures[unit.position].result()
+            except BrokenExecutor as error:
+                raise RunError(
+                    "a worker process ended while it was asked about an item",
+                    where=f"{unit.item.item_id!r} of {self._name}",
+                    got=error,
+                    fix="give it more memory, put a class of your own where `import` finds it, or engine.workers: 1",
+                ) from error
         assert self._stages is not None
         return workers.converse(self._stages, unit.item, self._planned.batch_size)
 

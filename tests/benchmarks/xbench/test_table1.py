@@ -159,4 +159,4 @@ def test_one_run_file_evaluates_all_seven(data_root: Path, tmp_path: Path) -> No
         if dataset != "chestx_det":  # its folder holds the 13 classes of ChestX-Det
             value = values[dataset, "dice@best"]
             assert row[f"{title} Dice (optimistic)"].split(" (")[0] == f"{100 * value:.2f}"
-    assert {p.suffix for p in report.folder.glob("tables/table1.*")} == {".csv", ".md", ".tex"}
+    assert {p.suffix for p in report.reading.glob("tables/table1.*")} == {".csv", ".md", ".tex"}

@@ -89,6 +89,7 @@ def test_the_fingerprint_holds_what_changes_an_answer_and_the_reading_what_chang
 def test_a_task_is_plain_values(tiny_manifest: Path) -> None:
     task = bench(tiny_manifest, model={"mark": "b"}).tasks()[0]
     again = pickle.loads(pickle.dumps(task))
+    assert again == task
     assert (again.fingerprint(), again.path) == (task.fingerprint(), ("m", "d"))
 
 

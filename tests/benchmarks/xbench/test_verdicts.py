@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from medground.benchmarks.results import Cell, Cells, Verdict
+from medground.benchmarks.xbench.claims import Claim
 from medground.benchmarks.xbench.protocol import resolve_protocol
 from medground.benchmarks.xbench.verdicts import verdicts
+from medground.metrics.decide import Decision
 
 PROTOCOL = resolve_protocol("xbench")
 GOOD: dict[str, tuple[float | None, float | None, float | None]] = {
@@ -30,12 +32,29 @@ def cell(metric: str, numbers: tuple[float | None, float | None, float | None], 
     return Cell(metric=metric, value=value, low=low, high=high, n=8, reason=reason, **place)
 
 
-def answered(changes: dict[str, Any] | None = None, more: list[Cell] | None = None, **task: Any) -> dict[str, Verdict]:
-    numbers = GOOD | (changes or {})
-    cells = [cell(metric, values) for metric, values in numbers.items() if values is not None]
-    plain = {"model": "M", "dataset": "D", "findings": ["Mass", "Nodule"], "seen": None, "cases_seen": 0}
-    found = verdicts(Cells([*cells, *(more or [])]), [plain | {"patients_scored": 100} | task], PROTOCOL)
-    return {verdict.question: verdict for verdict in found}
+def claim(word: str = "better", *, metric: str, classes: dict[str, str] | None = None, **more: Any) -> Claim:
+    def said(word: str) -> Decision:
+        return Decision(word, "the figures decide", 0.02, enough=word != "cannot be told")  # type: ignore[arg-type]
+
+    by_class = {finding: said(each) for finding, each in (classes or {"Mass": "better", "Nodule": "better"}).items()}
+    unsearched = said(more["unsearched"]) if "unsearched" in more else None
+    return Claim(said(word), by_class, metric, 0.02, unsearched)
+
+
+def claims(**changes: Claim) -> dict[str, Claim]:
+    return {
+        "recognises": claim(metric="auc"),
+        "points": claim(metric="pointing"),
+        "overlaps": claim(metric="dice@best", unsearched="better"),
+    } | changes
+
+
+def answered(changes: dict[str, Any] | None = None, **more: Any) -> dict[str, Verdict]:
+    cells = [cell(metric, values) for metric, values in (GOOD | (changes or {})).items()]
+    task = {"model": "M", "dataset": "D", "findings": ["Mass", "Nodule"], "seen": None, "cases_seen": 0}
+    said = claims(**{question: c for question, c in more.items() if isinstance(c, Claim)})
+    task |= {key: value for key, value in more.items() if not isinstance(value, Claim)}
+    return {v.question: v for v in verdicts(Cells(cells), [task], PROTOCOL, {("M", "D"): said})}
 
 
 def test_a_model_that_looks_is_told_so_three_times_with_the_cells_that_decided() -> None:
@@ -51,59 +70,40 @@ def test_a_model_that_looks_is_told_so_three_times_with_the_cells_that_decided()
 
 
 @pytest.mark.parametrize(
-    ("question", "metric", "numbers", "answer"),
-    [
-        ("recognises", "auc", (0.6, 0.521, 0.7), "yes"),
-        ("recognises", "auc", (0.6, 0.51, 0.7), "cannot be told"),
-        ("recognises", "auc", (0.4, 0.3, 0.5), "no"),
-        ("recognises", "auc", (0.9, None, None), "cannot be told"),
-        ("points", "pointing_gain", (0.05, 0.021, 0.08), "yes"),
-        ("points", "pointing_gain", (0.05, 0.019, 0.08), "cannot be told"),
-        ("points", "pointing_gain", (0.0, -0.005, 0.005), "no"),
-        ("overlaps", "dice_gain", (0.02, 0.011, 0.04), "yes"),
-        ("overlaps", "dice_gain", (0.003, 0.001, 0.005), "no"),
-        ("overlaps", "dice_gain", (0.02, -0.01, 0.05), "cannot be told"),
-    ],
+    ("word", "answer"), [("better", "yes"), ("worse", "no"), ("equivalent", "no"), ("cannot be told", "cannot be told")]
 )
-def test_the_interval_beyond_floor_and_margin_decides(
-    question: str, metric: str, numbers: tuple[float, ...], answer: str
-) -> None:
-    assert answered({metric: numbers})[question].answer == answer
+def test_the_answer_is_the_decisions(word: str, answer: str) -> None:
+    got = answered(points=claim(word, metric="pointing"))["points"]
+    assert got.answer == answer
+    assert "The figures decide." in got.because
 
 
 def test_overlap_at_a_searched_threshold_alone_is_in_part() -> None:
-    got = answered({"dice@0.5": (0.1, 0.08, 0.12)})["overlaps"]
+    got = answered(overlaps=claim(metric="dice@best", unsearched="cannot be told"))["overlaps"]
     assert got.answer == "in part"
-    assert "at 0.5 it is not shown" in got.because
+    assert "At the fixed threshold 0.5 this is not shown." in got.because
 
 
-def test_nothing_is_claimed_on_few_patients() -> None:
-    for verdict in answered(patients_scored=9).values():
-        assert verdict.answer == "cannot be told"
-        assert "few" in verdict.notes
-        assert "Fewer than 10 patients" in verdict.because
+def test_too_little_evidence_is_noted() -> None:
+    got = answered(recognises=claim("cannot be told", metric="auc"))["recognises"]
+    assert got.notes == ("few",)
 
 
 def test_what_was_seen_in_training_is_noted() -> None:
     assert all("seen" in verdict.notes for verdict in answered(seen="boxes").values())
 
 
-def test_findings_at_their_floor_are_named() -> None:
-    groups = [
-        cell("pointing_gain", (0.4, 0.3, 0.5), scope="class", group="Mass"),
-        cell("pointing_gain", (0.1, -0.1, 0.3), scope="class", group="Nodule"),
-    ]
-    assert answered(more=groups)["points"].because.endswith("Not shown for Nodule.")
-
-
-def test_what_is_undefined_is_not_answered() -> None:
-    got = answered({"pointing": (None, None, None), "pointing_gain": (None, None, None)})["points"]
-    assert got.answer == "cannot be told"
-    assert "no localised case" in got.because
+def test_findings_that_fail_are_named() -> None:
+    got = answered(points=claim(metric="pointing", classes={"Mass": "better", "Nodule": "worse"}))["points"]
+    assert got.answer == "in part"
+    assert got.because.endswith("Not so for Nodule.")
+    untold = answered(points=claim(metric="pointing", classes={"Mass": "better", "Nodule": "cannot be told"}))["points"]
+    assert untold.answer == "yes"
+    assert untold.because.endswith("Cannot be told for Nodule.")
 
 
 def test_scores_alone_are_asked_one_question() -> None:
     cells = Cells([cell("auc", (0.8, 0.75, 0.85))])
     task = {"model": "M", "dataset": "D", "findings": [], "seen": None, "cases_seen": 0, "patients_scored": 50}
-    (verdict,) = verdicts(cells, [task], PROTOCOL)
+    (verdict,) = verdicts(cells, [task], PROTOCOL, {("M", "D"): {"recognises": claim(metric="auc")}})
     assert verdict.question == "recognises"

@@ -128,6 +128,13 @@ class Protocol(BaseModel):
         """Whether the searched threshold was picked on the very cases that it is scored on."""
         return self.split == "test"
 
+    def __eq__(self, other: object) -> bool:
+        # By its choices alone: the arrays that were derived from them are kept beside, and have no truth value.
+        return isinstance(other, Protocol) and self.model_dump() == other.model_dump()
+
+    def __hash__(self) -> int:
+        return hash(self.model_dump_json())
+
     def in_words(self) -> str:
         """Return the protocol as one sentence for tables and reports."""
         where = "the original picture" if self.grid == "original" else f"{self.grid[0]}x{self.grid[1]}"
