@@ -236,3 +236,34 @@ def test_pairs_and_ensembles_of_prompts_follow_their_definition(
     assert alone.fingerprint() != model.fingerprint()
     one = model.predict(pictures, FINDINGS[:1])
     assert np.abs(one.probabilities[:, 0] - prediction.probabilities[:, 0]).max() < 1e-6
+
+
+@pytest.mark.parametrize(("key", "value"), [("patch_size", 0), ("hidden_size", "x"), ("image_size", [32, 32])])
+def test_a_configuration_that_makes_no_network_is_an_error_of_ours(
+    key: str, value: Any, folders: dict[str, Path], tmp_path: Path
+) -> None:
+    folder = changed(folders["vit_bert"], tmp_path / "x")
+    config = json.loads((folder / "config.json").read_text())
+    config["vision_config"][key] = value
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ConfigError, match=r"config\.json"):
+        HfDual(checkpoint=folder, device="cpu")
+
+
+def test_former_names_of_a_clip_tower_load(folders: dict[str, Path], tmp_path: Path) -> None:
+    """Files from before transformers 5 hold the tower one level deeper."""
+    folder = changed(folders["clip_bert"], tmp_path / "x")
+    old = {
+        (f"vision_model.{name}" if name.startswith("vision_model.") else name): value
+        for name, value in load_file(folder / "model.safetensors").items()
+    }
+    save_file(old, folder / "model.safetensors", {"format": "pt"})
+    one, other = (HfDual(checkpoint=f, device="cpu").network.state_dict() for f in (folder, folders["clip_bert"]))
+    assert all(torch.equal(value, other[name]) for name, value in one.items())
+
+
+def test_a_folder_without_preprocessing_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:
+    folder = changed(folders["clip"], tmp_path / "x")
+    (folder / "preprocessor_config.json").unlink()
+    with pytest.raises(ConfigError, match="preprocessing"):
+        HfDual(checkpoint=folder, device="cpu")

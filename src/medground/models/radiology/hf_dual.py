@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from medground.errors import CheckpointError, ConfigError
+from medground.errors import CheckpointError, ConfigError, MedgroundError
 from medground.models.base import ModelInfo
 from medground.models.checkpoints import Layout, Weights, compare, read_weights
 from medground.models.common.dual import DualEncoder, Link
@@ -36,28 +36,38 @@ def load_network(folder: Path, ignore: Sequence[str] = ()) -> tuple[Any, Weights
     The library knows former names of its parameters, so it places the tensors; what it could not place is an error.
 
     Raises:
-        ConfigError: the folder holds a model of another kind.
+        ConfigError: the folder holds a model of another kind, or a configuration that makes no network.
         CheckpointError: entries are missing, unexpected or mis-shaped.
     """
     import transformers
 
-    config = read_config(folder, "AutoConfig")
-    if config.model_type not in KINDS:
-        raise ConfigError(
-            "this adapter does not know such a model",
-            where=f"{folder / 'config.json'}: model_type",
-            expected=", ".join(KINDS),
-            got=config.model_type,
-        )
     weights = read_weights(folder, LAYOUT)
-    network, report = getattr(transformers, KINDS[config.model_type]).from_pretrained(
-        None,
-        config=config,
-        state_dict=dict(weights.tensors),
-        output_loading_info=True,
-        ignore_mismatched_sizes=True,
-        dtype="float32",
-    )
+    try:
+        config = read_config(folder, "AutoConfig")
+        kind = KINDS.get(config.model_type)
+        if kind is None:
+            raise ConfigError(
+                "this adapter does not know such a model",
+                where=f"{folder / 'config.json'}: model_type",
+                expected=", ".join(KINDS),
+                got=config.model_type,
+            )
+        network, report = getattr(transformers, kind).from_pretrained(
+            None,
+            config=config,
+            state_dict=dict(weights.tensors),
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,
+            dtype="float32",
+        )
+    except MedgroundError:
+        raise
+    except Exception as error:  # the library fails in many ways on a configuration that makes no network
+        raise ConfigError(
+            "no network can be built from this configuration",
+            where=folder / "config.json",
+            got=f"{type(error).__name__}: {error}".splitlines()[0],
+        ) from error
     _check_complete(network, weights, report, (*LAYOUT.ignore, *ignore))
     return network, weights
 
