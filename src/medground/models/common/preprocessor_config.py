@@ -72,8 +72,8 @@ def _frame(settings: Mapping[str, Any], path: Path) -> tuple[Rule, int]:
 
 def _square(value: Any, key: str, path: Path) -> int:
     """Return the side of a square given as a number, or as height and width."""
-    sides = {value.get("height"), value.get("width")} if isinstance(value, dict) else {value}
-    side = next(iter(sides)) if len(sides) == 1 else None
+    height, width = (value.get("height"), value.get("width")) if isinstance(value, dict) else (value, value)
+    side = height if height == width else None
     if isinstance(side, bool) or not isinstance(side, int) or not 1 <= side <= MOST_PIXELS:
         raise _refused(key, value, f"a square of at most {MOST_PIXELS} pixels", path)
     return side
