@@ -107,6 +107,7 @@ def test_skipped_cases_are_counted(run_file: Path, tiny_manifest: Path, tmp_path
     skipped = medground(
         "run", str(run_file), "--out", str(tmp_path / "runs"), "--set", "engine.on_error=skip", "--json"
     )
+    assert skipped.returncode == 3, "finished, with failures"
     data = json.loads(skipped.stdout)
     assert [task["cases_failed"] for task in data["summary"]["data"]["tasks"]] == [1, 1]
     failures = (tmp_path / "runs/tiny/failures.jsonl").read_text().splitlines()
@@ -158,3 +159,26 @@ def test_a_terminal_without_the_letters_of_a_name_is_no_error(
     done = medground("run", str(run_file), "--out", str(tmp_path / "runs"), "--set", 'models.0.label="Опухоль"')
     assert done.returncode == 0, done.stderr
     assert "\\u041e\\u043f" in done.stdout
+
+
+def test_too_many_failures_have_an_exit_code_of_their_own(run_file: Path, tiny_manifest: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    for file in tiny_manifest.iterdir():
+        (broken / file.name).write_bytes(b"nothing" if file.suffix == ".png" else file.read_bytes())
+    run_file.write_text(run_file.read_text().replace(str(tiny_manifest), str(broken)))
+    options = ["--set", "engine.on_error=skip", "--set", "engine.max_failures=1%"]
+    ended = medground("run", str(run_file), "--out", str(tmp_path / "runs"), *options)
+    assert ended.returncode == 4, ended.stderr
+    assert "max_failures" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_suite_can_be_estimated(tiny_manifest: Path, tmp_path: Path) -> None:
+    suite = tmp_path / "suite.yaml"
+    part = f"{{name: xbench, datasets: [{{name: manifest, root: {tiny_manifest}}}]}}"
+    suite.write_text(
+        f"name: two\nbenchmarks: [{part}, {part[:-1]}, protocol: medklip}}]\nmodels: [{{name: baseline_centre}}]\n"
+    )
+    dry = medground("run", str(suite), "--dry-run", "--json", "--out", str(tmp_path / "runs"))
+    assert [e["items"] for e in json.loads(dry.stdout)] == [12, 12], dry.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import signal
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from medground.errors import MedgroundError
+from medground.errors import LimitError, MedgroundError
 
 app = typer.Typer(
     name="medground",
@@ -81,16 +82,14 @@ def run(
     json: Json = False,
 ) -> None:
     """Run a run file, or go on with it where it stopped."""
-    if dry_run:
-        from medground import session, terminal
-
-        terminal.show_estimates(session.estimate_file(file, set_ or [], out), as_json=json)
-        return
     from medground.commands import run as running
 
-    outcome = running.run(file, set_ or [], out, fresh=fresh, as_json=json)
-    if outcome != "passed":
-        raise typer.Exit(5)
+    if dry_run:
+        from medground import terminal
+
+        terminal.show_estimates(running.estimates(file, set_ or [], out), as_json=json)
+        return
+    raise typer.Exit(running.run(file, set_ or [], out, fresh=fresh, as_json=json))
 
 
 @app.command()
@@ -467,13 +466,25 @@ def main() -> None:
     """Run the command line; a user's mistake is a message without a traceback."""
     if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal may lack a letter that a name from data has
         sys.stdout.reconfigure(errors="backslashreplace")
+    signal.signal(signal.SIGTERM, _terminate)
     try:
         app()
     except MedgroundError as error:
         from medground.escaping import for_terminal
 
         typer.echo(f"error: {for_terminal(str(error))}", err=True)
-        sys.exit(1)
+        sys.exit(4 if isinstance(error, LimitError) else 1)
+    except _TerminatedError:
+        typer.echo("stopped by a signal; the same command goes on from there", err=True)
+        sys.exit(143)
     except KeyboardInterrupt:
         typer.echo("stopped by the keyboard; the same command goes on from there", err=True)
         sys.exit(130)
+
+
+class _TerminatedError(KeyboardInterrupt):
+    """SIGTERM, treated as Ctrl-C is: what is finished is stored before the process ends."""
+
+
+def _terminate(*_: object) -> None:
+    raise _TerminatedError

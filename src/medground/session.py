@@ -67,8 +67,12 @@ def run_session(
 def estimate_file(file: Path, overrides: Sequence[str] = (), out: Path = Path("runs")) -> list[TaskEstimate]:
     """Return what a run would cost: every unfinished task is opened and its first batch is timed."""
     run = read_run_file(file, overrides)
-    session = assemble(run, file.resolve().parent)
-    return estimate(session.benchmark, out / run.name, options=engine_options(run), measure=True)
+    return estimate_run(assemble(run, file.resolve().parent), out / run.name)
+
+
+def estimate_run(session: Session, folder: Path) -> list[TaskEstimate]:
+    """Return what an assembled run would cost in a folder."""
+    return estimate(session.benchmark, folder, options=engine_options(session.run), measure=True)
 
 
 def engine_options(run: RunFile) -> Options:

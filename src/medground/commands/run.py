@@ -9,12 +9,16 @@ from typing import Any
 from medground import session, terminal
 from medground.benchmarks.limits import Checked, Outcome, check_limits, read_limits, worst
 from medground.config import read_mapping
+from medground.running.estimate import TaskEstimate
 from medground.running.progress import progress_on
 from medground.suite import is_suite, read_suite, run_suite
 
+LIMIT_FAILED, FINISHED_WITH_FAILURES = 5, 3
+"""Exit codes of a run that ended: a stated limit failed or cannot be told; items failed and were skipped."""
 
-def run(file: Path, overrides: Sequence[str], out: Path, *, fresh: bool, as_json: bool) -> Outcome:
-    """Run a run file, show what came of it, and return what its limits come to.
+
+def run(file: Path, overrides: Sequence[str], out: Path, *, fresh: bool, as_json: bool) -> int:
+    """Run a run file, show what came of it, and return the exit code.
 
     Raises:
         MedgroundError: whatever a user can mend.
@@ -23,11 +27,31 @@ def run(file: Path, overrides: Sequence[str], out: Path, *, fresh: bool, as_json
         report = run_suite(read_suite(file, overrides), out, fresh=fresh, progress=progress_on())
         terminal.show_suite(report, as_json=as_json)
         stated = read_mapping(file, overrides).get("limits") or []
-        return _shown(report.limits(stated), stated, as_json=as_json)
+        outcome = _shown(report.limits(stated), stated, as_json=as_json)
+        return _code(outcome, sum(part.failures for _, part in report.parts))
     done = session.run_file(file, overrides, out, fresh=fresh)
     terminal.show_run(done, as_json=as_json)
     stated = read_mapping(file, overrides).get("limits") or []
-    return _shown(check_limits(read_limits(stated), [done.summary]), stated, as_json=as_json)
+    outcome = _shown(check_limits(read_limits(stated), [done.summary]), stated, as_json=as_json)
+    return _code(outcome, done.failures)
+
+
+def estimates(file: Path, overrides: Sequence[str], out: Path) -> list[TaskEstimate]:
+    """Return what a run file, or every part of a suite, would cost."""
+    if not is_suite(file):
+        return session.estimate_file(file, overrides, out)
+    suite = read_suite(file, overrides)
+    return [
+        task
+        for part in suite.parts
+        for task in session.estimate_run(session.assemble(part.run, suite.base), out / suite.name / part.label)
+    ]
+
+
+def _code(outcome: Outcome, failures: int) -> int:
+    if outcome != "passed":
+        return LIMIT_FAILED
+    return FINISHED_WITH_FAILURES if failures else 0
 
 
 def _shown(results: Sequence[Checked], stated: Sequence[Mapping[str, Any]], *, as_json: bool) -> Outcome:
