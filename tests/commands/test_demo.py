@@ -35,7 +35,10 @@ def test_lines_read_the_numbers_aloud() -> None:
         cell("reference (blind)", "auc", 0.5),
         cell("class prior", "pointing", 0.31),
     ]
-    verdict = Verdict(benchmark="b", question="captions", model="m", answer="no", because="it does not")
+    headline = Cell(benchmark="b", model="m", metric="accuracy", value=0.5)
+    verdict = Verdict(
+        benchmark="b", question="captions", model="m", answer="no", because="it does not", roles={"headline": headline}
+    )
     lines = explain({"xbench": Summary(cells=cells), "b": Summary(benchmark="b", verdicts=[verdict])})
     assert "AUC of 92 % (blind: 50 %)" in lines[1]
     assert "in undefined of cases" in lines[1]

@@ -53,7 +53,7 @@ def clean(reply: str) -> str:
     r"""Return the reply as plain text, one sentence or table row a line at most.
 
     >>> clean("<b>CTR</b>: 0.57 {\"coverage\": 1}").strip()
-    'CTR: 0.57'
+    'CTR : 0.57'
     """
     if len(reply) > LONGEST:
         reply = reply[: LONGEST // 2] + "\n" + reply[-LONGEST // 2 :]

@@ -124,7 +124,7 @@ _KINDS = {
 def numbers(text: str) -> list[Number]:
     """Return the numbers of a text in order.
 
-    >>> [(n.value, n.unit) for n in numbers("CTR 57 % at 3e-4, 66 degrees")]
+    >>> [(round(n.value, 6), n.unit) for n in numbers("CTR 57 % at 3e-4, 66 degrees")]
     [(57.0, '%'), (0.0003, ''), (66.0, 'degree')]
     """
     out = []
