@@ -38,11 +38,11 @@ def demo_suite(scale: float = 1.0) -> Suite:
     data: dict[str, Any] = {
         "name": "demo",
         "benchmarks": [
-            {"name": "xbench", "datasets": [phantoms(160)]},
-            {"name": "medical_checklist", "pairs": cases(60)},
-            {"name": "heal_medvqa", "datasets": [phantoms(24)], "quartets": cases(8), "questions": [2, 3]},
-            {"name": "cxreasondial", "phantoms": cases(16), "size": 224},
-            {"name": "gridvqa_x", "per_bucket": 2, "explainers": [{"name": "emap"}, {"name": "multiviz"}]},
+            {"name": "xbench", "datasets": [phantoms(240)]},
+            {"name": "medical_checklist", "pairs": cases(120)},
+            {"name": "heal_medvqa", "datasets": [phantoms(60)], "quartets": cases(20), "questions": [2, 3]},
+            {"name": "cxreasondial", "phantoms": cases(40), "size": 224},
+            {"name": "gridvqa_x", "per_bucket": 4, "explainers": [{"name": "emap"}, {"name": "multiviz"}]},
         ],
         "models": [
             {"name": "reference"},
