@@ -14,6 +14,9 @@ from medground.benchmarks.xbench.specs import CUT, specs
 from medground.errors import RunError
 from medground.metrics.spec import MetricSpec
 
+BESIDE = ("pointing_prior", "dice_floor", "iou_floor", "pointing_ceiling", "dice_ceiling", "iou_ceiling")
+"""What stands beside a model's figures and is the same for all models."""
+
 
 def shared_rows(first: pl.DataFrame, second: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Keep the (case, finding) pairs that both have and that neither model saw in training, in one order.
@@ -51,7 +54,7 @@ def samples(rows: pl.DataFrame, findings: Sequence[str], protocol: Protocol, see
     kept = rows.filter(pl.col("finding").is_in(list(findings)))
     pairs = Pairs.of(kept, protocol, seed)
     if len(pairs):
-        derived = {*differences(pairs), "pointing_prior", "dice_floor", "iou_floor"}
+        derived = {*differences(pairs), *BESIDE}
         for metric, values in grounding_values(pairs).items():
             if metric not in derived:
                 yield Sample(known[metric], _table(pairs.frame).with_columns(value=pl.Series(values)))

@@ -70,6 +70,10 @@ def grounding_values(pairs: Pairs) -> dict[str, Floats]:
         fair = {f"{name}@crossfit": pairs.at_crossfitted(name) for name in floors}
         values |= {name: value for name, value in fair.items() if value is not None}
     values |= {f"{name}_floor": value for name, value in floors.items()}
+    if "ceiling_ties" in pairs.frame.columns:
+        reached = dict(zip(floors, pairs.ceiling, strict=True))
+        values["pointing_ceiling"] = np.where(pairs.used, pairs.pointing("ceiling_"), np.nan)
+        values |= {f"{name}_ceiling": value for name, value in reached.items()}
     return values | {name: values[first] - values[second] for name, (first, second) in differences(pairs).items()}
 
 

@@ -122,6 +122,20 @@ class Pairs:
             dice, iou = 2 * area / (area + total), area / total
         return np.where(self.used, dice, np.nan), np.where(self.used, iou, np.nan)
 
+    @cached_property
+    def ceiling(self) -> tuple[Floats, Floats]:
+        """Dice and IoU ``(P,)`` of the truth used as a map, at its own best threshold; NaN where it was not kept."""
+        if "ceiling_selected" not in self.frame.columns:
+            return np.full(len(self), np.nan), np.full(len(self), np.nan)
+        area = self.counts[2].astype(float)
+        selected, inside = (
+            self.frame[f"ceiling_{name}"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+            for name in ("selected", "inside")
+        )
+        with np.errstate(invalid="ignore"):
+            dice, iou = 2 * inside / (area + selected), inside / (area + selected - inside)
+        return np.where(self.used, dice, np.nan), np.where(self.used, iou, np.nan)
+
     def pointing(self, prefix: str = "") -> Floats:
         """Return hits ``(P,)`` under the protocol's tie rule; ``prefix="prior_"`` gives the class prior's."""
         return hits(self.frame, self.protocol.ties, prefix)

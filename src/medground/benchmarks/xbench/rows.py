@@ -14,6 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from medground.benchmarks.base import Measured
+from medground.benchmarks.xbench.ceiling import ceiling
 from medground.benchmarks.xbench.measure import Counts, Target, count, make_target, on_grid
 from medground.benchmarks.xbench.protocol import Protocol
 from medground.datasets.base import Case
@@ -46,6 +47,11 @@ SCHEMA = pl.Schema(
         "prior_ties": pl.Int64(),
         "prior_ties_inside": pl.Int64(),
         "prior_first_inside": pl.Boolean(),
+        "ceiling_ties": pl.Int64(),
+        "ceiling_ties_inside": pl.Int64(),
+        "ceiling_first_inside": pl.Boolean(),
+        "ceiling_selected": pl.Int64(),
+        "ceiling_inside": pl.Int64(),
         "selected": pl.List(pl.Int64()),
         "inside": pl.List(pl.Int64()),
         "geometry": pl.String(),
@@ -179,7 +185,8 @@ class Measurer:
             counts = Counts("absent", inferred.absent.get(j, "the model gives no maps"))
         else:
             counts = count(inferred.maps[j], inferred.geometry, target, self.protocol)
-        return place | self.prior.hits(case_id, finding, target) | _columns(counts)
+        beside = self.prior.hits(case_id, finding, target) | ceiling(region, target, self.protocol)
+        return place | beside | _columns(counts)
 
 
 def _columns(counts: Counts) -> dict[str, Any]:

@@ -39,8 +39,17 @@ def fixed(overlap: str, tau: float) -> str:
 
 
 def _pointing() -> Iterator[MetricSpec]:
-    yield MetricSpec("pointing", "Pointing", floor="class prior", floor_metric="pointing_prior", digits=2)
+    yield MetricSpec(
+        "pointing",
+        "Pointing",
+        floor="class prior",
+        floor_metric="pointing_prior",
+        ceiling="truth as map",
+        ceiling_metric="pointing_ceiling",
+        digits=2,
+    )
     yield MetricSpec("pointing_prior", "Pointing of class prior", direction="neither", digits=2)
+    yield MetricSpec("pointing_ceiling", "Pointing of the truth as a map", direction="neither", digits=2)
     yield MetricSpec(
         "pointing_gain",
         "Pointing gain over class prior",
@@ -66,6 +75,8 @@ def _overlaps(protocol: Protocol) -> Iterator[MetricSpec]:
             family="overlap",
             floor="all foreground",
             floor_metric=f"{kind}_floor",
+            ceiling="truth as map",
+            ceiling_metric=f"{kind}_ceiling",
             searched=searched and threshold == "best",
             partner=f"{kind}@crossfit" if searched and fair and threshold == "best" else None,
             digits=2,
@@ -83,6 +94,9 @@ def _overlaps(protocol: Protocol) -> Iterator[MetricSpec]:
         )
     for name, title in OVERLAPS.items():
         yield MetricSpec(f"{name}_floor", f"{title} of all foreground", direction="neither", family="overlap", digits=2)
+        yield MetricSpec(
+            f"{name}_ceiling", f"{title} of the truth as a map", direction="neither", family="overlap", digits=2
+        )
     for name, title in OVERLAPS.items():
         yield MetricSpec(
             f"{name}_gain",
