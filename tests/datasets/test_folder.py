@@ -40,12 +40,20 @@ INFO = DatasetInfo(
         "\ufeff id , value \n x , 1 \n y ,  \n",
         "value,other,ID\r\n1,z,x\r\n,z,y\r\n",
         'id,value,,\nx,1,,\n"y","",,\n',
-        "id,value\nx,1,surplus\ny\n",
+        "id,value\nx,1,, \ny\n",
     ],
 )
 def test_tables_in_every_shape(folder, text):
     table = read_table(folder.write("t.csv", text), ["id", "value"], ["more"])
     assert table.rows() == [("x", "1", None), ("y", None, None)]
+
+
+@pytest.mark.parametrize("row", ["x,1,surplus", 'x,"1, 2",3', "x,1,,3"])
+def test_a_line_with_more_filled_fields_than_its_header_is_refused(folder, row):
+    file = folder.write("t.csv", f"id,value\ny,2\n{row}\n")
+    with pytest.raises(DatasetError, match="more fields than its header") as caught:
+        read_table(file, ["id", "value"])
+    assert "line 3" in str(caught.value)
 
 
 @pytest.mark.parametrize("ending", ["", ".gz", ".zip"])

@@ -130,6 +130,16 @@ def test_a_damaged_file_shows_no_patient(dicom, tmp_path):
         assert "SECRET" not in shown
 
 
+@pytest.mark.parametrize("tag", ["Rows", "Columns"])
+def test_a_header_that_describes_a_part_of_its_pixels_is_refused(dicom, tag):
+    path = dicom(STORED)
+    header = pydicom.dcmread(path)
+    setattr(header, tag, getattr(header, tag) - 1)
+    header.save_as(path)
+    with pytest.raises(ImageError, match="more pixels than its header says"):
+        read_radiograph(path)
+
+
 def test_every_truncation_is_an_error(dicom, tmp_path):
     path = tmp_path / "y.dcm"
     for syntax in ("1.2.840.10008.1.2.1", "1.2.840.10008.1.2.1.99", "1.2.840.10008.1.2", "1.2.840.10008.1.2.2"):

@@ -88,7 +88,7 @@ def read_dicom(data: bytes, max_pixels: int) -> Displayed:
     decoder = _decoder(syntax)
     depth = _grey.Depth.of(header, decoder.is_encapsulated)
     with quiet():
-        frame = _checked_frame(header) if decoder.is_encapsulated else b""
+        frame = _checked_frame(header) if decoder.is_encapsulated else _checked_length(header)
         stored, found = (read_lossless(frame), kind) if syntax in SYNTAXES else _stored(header, decoder)
     if stored.ndim == 2:
         return _grey.displayed(stored, depth, header, kind)
@@ -165,6 +165,22 @@ def _told(cause: Exception) -> str:
     """Return an error in one line, without addresses of objects: they would differ from run to run."""
     text = re.sub(r"<\S+ object at 0x[0-9a-f]+>", "the frame", f"{type(cause).__name__}: {cause}")
     return " ".join(text.split())[:300]
+
+
+def _checked_length(header: Dataset) -> bytes:
+    """Refuse uncompressed pixels of which the header describes a part only; too few are left to the decoder."""
+    width, height = _size(header)
+    bits = whole(header, "SamplesPerPixel", 1) * whole(header, "BitsAllocated", 0)
+    expected = (width * height * bits + 7) // 8
+    surplus = header.PixelData[expected:]
+    if len(set(surplus)) > 1:  # padding is one value over and over
+        raise ImageError(
+            "a DICOM file holds more pixels than its header says",
+            where="Rows (0028,0010), Columns (0028,0011), Pixel Data (7FE0,0010)",
+            expected=f"{expected} bytes for {width} x {height} pixels",
+            got=f"{len(header.PixelData)} bytes",
+        )
+    return b""
 
 
 def _checked_frame(header: Dataset) -> bytes:

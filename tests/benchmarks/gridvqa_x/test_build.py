@@ -5,12 +5,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 from PIL import Image
 
 from medground.errors import ConfigError, DataError
 from medground.worlds.gridvqa.build import PRESETS, Plan, build, picture_of
-from medground.worlds.gridvqa.imports import read_npz, read_released
+from medground.worlds.gridvqa.imports import _place, read_npz, read_released
 from medground.worlds.gridvqa.records import from_neutral, released
+from medground.worlds.gridvqa.sources import Read
+from medground.worlds.gridvqa.world import density_key
 
 PLAN = Plan(per_bucket=4, seed=2, npz=True)
 
@@ -54,7 +57,20 @@ def test_npz_files_are_read_back_and_stand_in_for_pictures(built, tmp_path):
     assert read_npz(file).question.depth == 3
     bare = tmp_path / "bare"
     shutil.copytree(built, bare, ignore=shutil.ignore_patterns("images"))
-    assert len(read_released(bare)[5].things) == 17
+    assert len(read_released(bare, whole=True)[5].things) == 17
+    nothing = tmp_path / "nothing"
+    shutil.copytree(bare, nothing, ignore=shutil.ignore_patterns("*.npz"))
+    with pytest.raises(DataError, match="distractors are unknown"):
+        _ = Read(nothing, "val", "pure").buckets
+
+
+@given(st.sets(st.integers(1, 9999), min_size=2, max_size=6))
+def test_no_two_densities_share_a_key_and_each_is_read_back(tenthousandths):
+    densities = [n / 10_000 for n in tenthousandths]
+    keys = [density_key(d) for d in densities]
+    assert len(set(keys)) == len(keys)
+    assert [_place(f"g5_{key}") for key in keys] == [(5, d) for d in densities]
+    assert (density_key(0.7), density_key(0.3), density_key(0.66)) == ("d07", "d03", "d066")
 
 
 def test_pictures_equal_the_published_renders(golden_scenes, grid_golden):

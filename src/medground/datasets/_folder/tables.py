@@ -95,6 +95,8 @@ def read_all(path: Path) -> pl.DataFrame:
         raise DatasetError("a table is empty", where=path, expected="a header and rows")
     try:
         frame = pl.read_csv(content, infer_schema=False, encoding="utf8-lossy", truncate_ragged_lines=True)
+        # A quoted name with a comma in it (OriginalImage[Width,Height]) stands for as many fields as it has parts.
+        _refuse_surplus(content, sum(1 + name.count(",") for name in frame.columns), path)
     except pl.exceptions.PolarsError as error:
         raise DatasetError("a table cannot be read as CSV", where=path, got=str(error).splitlines()[0]) from error
     names = [re.sub(r"_duplicated_\d+$", "", name).strip() for name in frame.columns]  # as polars marks repeats
@@ -105,6 +107,23 @@ def read_all(path: Path) -> pl.DataFrame:
     stripped = pl.all().str.strip_chars()
     frame = frame.with_columns(pl.when(stripped != "").then(stripped))
     return frame.filter(~pl.all_horizontal(pl.all().is_null()))
+
+
+def _refuse_surplus(content: bytes, columns: int, path: Path) -> None:
+    """Refuse a line with more filled fields than the header: an unquoted comma has moved every field behind it."""
+    try:
+        pl.read_csv(content, infer_schema=False, encoding="utf8-lossy")
+    except pl.exceptions.ComputeError:
+        reader = csv.reader(io.StringIO(content.decode("utf-8", errors="replace")))
+        for row in reader:
+            if any(field.strip() for field in row[columns:]):
+                raise DatasetError(
+                    "a line of a table has more fields than its header",
+                    where=f"{path}, line {reader.line_num}",
+                    expected=f"{columns} fields; surplus ones are empty",
+                    got=f"{len(row)} fields",
+                    fix='quote fields that hold a comma: "A, B"',
+                ) from None
 
 
 def read_rows(path: Path) -> list[list[str]]:

@@ -23,7 +23,7 @@ from medground.worlds.gridvqa.world import Cell, Role, Scene, Thing
 _PLACE = re.compile(r"g(\d+)_d(\d+)")
 
 
-def read_released(root: str | Path, split: str = "val", *, variant: str = "pure") -> list[Scene]:
+def read_released(root: str | Path, split: str = "val", *, variant: str = "pure", whole: bool = False) -> list[Scene]:
     """Read a data set in the published layout.
 
     The records name anchors and true targets only; distractors come from the picture, or from the ``.npz`` file
@@ -33,6 +33,8 @@ def read_released(root: str | Path, split: str = "val", *, variant: str = "pure"
         root: the folder with ``grounding_<split>.jsonl`` and ``qa_<split>.jsonl``.
         split: name of the split.
         variant: what to call the scenes.
+        whole: refuse a scene that has neither picture nor ``.npz`` file: its distractors are unknown, and a model that
+            is shown it without them is asked something easier.
 
     Raises:
         DataError: a file is missing, a record is malformed, or an answer is not that of its objects.
@@ -44,7 +46,7 @@ def read_released(root: str | Path, split: str = "val", *, variant: str = "pure"
         number, name = row["image"]["id"], row["image"]["file_name"]
         if number not in replies:
             raise DataError("an image has no question", where=f"{folder}: image {number}", expected="a line in qa")
-        scenes.append(_scene(folder, row, replies[number], f"{variant}-{number:06d}", name, variant))
+        scenes.append(_scene(folder, row, replies[number], f"{variant}-{number:06d}", name, variant, whole=whole))
     return scenes
 
 
@@ -84,7 +86,14 @@ def _lines(path: Path, keys: Iterable[str]) -> list[dict[str, Any]]:
 
 
 def _scene(
-    folder: Path, row: Mapping[str, Any], reply: Mapping[str, Any], scene_id: str, name: str, variant: str
+    folder: Path,
+    row: Mapping[str, Any],
+    reply: Mapping[str, Any],
+    scene_id: str,
+    name: str,
+    variant: str,
+    *,
+    whole: bool,
 ) -> Scene:
     where = f"{folder / name}"
     grid, density = _place(name)
@@ -96,6 +105,13 @@ def _scene(
             things = _merged(things, _seen(np.asarray(image.convert("RGB")), grid), where)
     elif arrays.is_file() and arrays.suffix == ".npz":
         things = _merged(things, list(read_npz(arrays).things), where)
+    elif whole:
+        raise DataError(
+            "a scene has no picture, so its distractors are unknown",
+            where=where,
+            expected="the picture, or its .npz file",
+            fix="fetch the pictures of the data set, or build it with images",
+        )
     question = parse(row["sentence"]["text"])
     if reply["question"] != question.text:
         raise DataError("two files disagree on a question", where=where, expected=question.text, got=reply["question"])

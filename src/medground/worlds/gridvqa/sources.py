@@ -64,7 +64,7 @@ class Read:
     @cached_property
     def _held(self) -> dict[Bucket, list[Scene]]:
         held = defaultdict(list)
-        for scene in read_released(self.root, self.split, variant=self.variant):
+        for scene in read_released(self.root, self.split, variant=self.variant, whole=True):
             held[scene.bucket].append(scene)
         return dict(held)
 

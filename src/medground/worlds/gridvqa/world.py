@@ -90,8 +90,8 @@ class Scene:
 
 
 def density_key(density: float) -> str:
-    """Return ``d07`` for 0.7."""
-    return f"d{round(density * 10):02d}"
+    """Return ``d07`` for 0.7, as the published layout has it, and ``d066`` for 0.66: no two densities share a key."""
+    return "d" + f"{density:.12f}".rstrip("0").ljust(3, "0").replace(".", "")
 
 
 def occupied(grid: int, density: float) -> int:
