@@ -14,6 +14,7 @@ import torch
 from medground.errors import CheckpointError, ModelError
 from medground.imaging.reading import Radiograph
 from medground.models.base import ChatModel, Grounder, Message
+from medground.models.common.llava_config import read_llava_config
 from medground.models.radiology.llava_med import (
     IMAGE,
     PAD_COLOUR,
@@ -21,7 +22,6 @@ from medground.models.radiology.llava_med import (
     embed,
     layout_of,
     published,
-    read_llava_config,
     score_options,
 )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,13 +9,52 @@ from typing import Any
 
 from medground.errors import ConfigError
 from medground.models.common.inputs import Preprocess, Resample, Rule
+from medground.tables.documents import read_json
 
 FILE = "preprocessor_config.json"
+TOGETHER = "processor_config.json"
+"""Where newer versions of the library keep it, beside the tokenizer's part."""
+_READ = frozenset(
+    [
+        "do_resize",
+        "size",
+        "do_center_crop",
+        "crop_size",
+        "do_rescale",
+        "rescale_factor",
+        "do_normalize",
+        "image_mean",
+        "image_std",
+        "resample",
+        "do_pad",
+        "do_thumbnail",
+        "do_reduce_labels",
+    ]
+)
+# Names of the classes that wrote the file, and steps that grey pictures or square ones make idle.
+_WITHOUT_EFFECT = frozenset(
+    [
+        "image_processor_type",
+        "feature_extractor_type",
+        "processor_class",
+        "do_convert_rgb",
+        "do_convert_grayscale",
+        "data_format",
+        "input_data_format",
+        "return_tensors",
+        "device",
+        "disable_grouping",
+        "_valid_processor_keys",
+        "default_to_square",
+        "auto_map",
+        "image_seq_length",
+    ]
+)
 MOST_PIXELS = 4096
 _FILTERS: dict[int, Resample] = {2: "bilinear", 3: "bicubic"}  # Pillow's numbers
 
 
-def read_preprocess(folder: Path) -> Preprocess:
+def read_preprocess(folder: Path, tower: int | None = None) -> Preprocess:
     """Return the preprocessing of a folder.
 
     Either the shortest side is resized and the centre of the same size cut out (CLIP), or the whole picture is squashed
@@ -24,18 +62,19 @@ def read_preprocess(folder: Path) -> Preprocess:
 
     Args:
         folder: with ``preprocessor_config.json``.
+        tower: side in pixels that the image tower takes, where it is known.
 
     Raises:
-        ConfigError: the file is missing or damaged, or asks for a step that is not known here.
+        ConfigError: the file is missing or damaged, or asks for a step that is not known here or for another size.
     """
-    path = folder / FILE
-    try:
-        settings = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ConfigError("no preprocessing can be read from this folder", where=path, got=str(error)) from error
-    if not isinstance(settings, dict):
-        raise _refused("the file", settings, "a JSON object", path)
+    settings, path = _settings(folder)
     rule, size = _frame(settings, path)
+    if tower not in (None, size):
+        raise ConfigError(
+            "pictures are prepared at another size than the image tower takes", where=path, expected=tower, got=size
+        )
+    if strange := [key for key, value in settings.items() if key not in _READ | _WITHOUT_EFFECT and value]:
+        raise _refused(strange[0], settings[strange[0]], "a step of CLIP, SigLIP or ViT", path)
     for key in ("do_pad", "do_thumbnail", "do_reduce_labels"):
         if settings.get(key):
             raise _refused(key, settings[key], "false", path)
@@ -51,6 +90,45 @@ def read_preprocess(folder: Path) -> Preprocess:
     if min(std) <= 0:
         raise _refused("image_std", std, "positive numbers", path)
     return Preprocess(rule, size, _FILTERS[resample], mean, std, rounding="floor")
+
+
+def states_preprocess(folder: Path) -> bool:
+    """Return whether a folder says how its pictures are prepared."""
+    return (folder / FILE).is_file() or (folder / TOGETHER).is_file()
+
+
+def hold_preprocess(folder: Path, used: Preprocess) -> None:
+    """Raise ConfigError where a folder states other colours or another size than an adapter uses.
+
+    Args:
+        folder: of the checkpoint; nothing is held where it states no preprocessing.
+        used: by the adapter, whose authors' framing (padding to a square, say) such a file cannot express.
+    """
+    if not states_preprocess(folder):
+        return
+    stated = read_preprocess(folder)
+    for key in ("size", "resample", "mean", "std"):
+        if getattr(stated, key) != getattr(used, key):
+            raise ConfigError(
+                f"this folder prepares pictures otherwise than its authors did: {key}",
+                where=folder / FILE,
+                expected=getattr(used, key),
+                got=getattr(stated, key),
+                fix="correct or remove the file; hf_dual follows whatever such a file says",
+            )
+
+
+def _settings(folder: Path) -> tuple[dict[str, Any], Path]:
+    """Return what a folder says of its pictures, and the file that says it."""
+    if not states_preprocess(folder):
+        raise ConfigError("no preprocessing can be read from this folder", where=folder, expected=FILE)
+    path = folder / (FILE if (folder / FILE).is_file() else TOGETHER)
+    settings = read_json(path, largest=1 << 20, error=ConfigError)
+    if path.name == TOGETHER and isinstance(settings, dict):
+        settings = settings.get("image_processor")
+    if not isinstance(settings, dict):
+        raise _refused("the file", settings, "a JSON object", path)
+    return settings, path
 
 
 def _frame(settings: Mapping[str, Any], path: Path) -> tuple[Rule, int]:

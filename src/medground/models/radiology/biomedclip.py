@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,6 +15,7 @@ from medground.models.base import ModelInfo
 from medground.models.checkpoints import Layout, load_weights, read_weights
 from medground.models.common.dual import DualEncoder, Link
 from medground.models.common.inputs import CLIP_MEAN, CLIP_STD, Preprocess
+from medground.models.common.open_clip_config import follow_open_clip
 from medground.models.common.runtime import Precision, Runtime
 from medground.models.common.saliency import Saliency, Tower, timm_vit
 from medground.models.common.text import Prompts, Tokenizer
@@ -77,6 +79,19 @@ class BiomedclipNetwork(nn.Module):
         self.logit_scale = nn.Parameter(torch.zeros(()))
 
 
+# What the published open_clip_config.json says of the network that is built here.
+STATED = {
+    "embed_dim": 512,
+    "vision_cfg.timm_model_name": "vit_base_patch16_224",
+    "vision_cfg.timm_pool": "",
+    "vision_cfg.timm_proj": "linear",
+    "vision_cfg.image_size": 224,
+    "text_cfg.hf_proj_type": "mlp",
+    "text_cfg.hf_pooler_type": "cls_last_hidden_state_pooler",
+    "text_cfg.context_length": CONTEXT,
+}
+
+
 class Biomedclip(DualEncoder):
     """BiomedCLIP.
 
@@ -132,9 +147,11 @@ class Biomedclip(DualEncoder):
         weights = read_weights(checkpoint, LAYOUT)
         load_weights(network, weights, ignore=(*LAYOUT.ignore, *(ignore or ())))
         crop = saliency != "surgery" if crop is None else crop
+        preprocess = Preprocess("center_crop", 224, "bicubic", CLIP_MEAN, CLIP_STD)
+        preprocess = follow_open_clip(checkpoint if checkpoint.is_dir() else checkpoint.parent, STATED, preprocess)
         super().__init__(
             network,
-            Preprocess("center_crop" if crop else "squash", 224, "bicubic", CLIP_MEAN, CLIP_STD),
+            replace(preprocess, rule="center_crop" if crop else "squash"),
             Prompts(template, prompts),
             runtime,
             [weights.sha256, self._tokenizer.describe()],

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -20,6 +21,7 @@ from medground.models.base import ModelInfo
 from medground.models.checkpoints import Layout, Weights, closest, load_weights, read_weights
 from medground.models.common.dual import DualEncoder, Link
 from medground.models.common.inputs import CLIP_MEAN, CLIP_STD, Preprocess
+from medground.models.common.preprocessor_config import read_preprocess, states_preprocess
 from medground.models.common.runtime import Precision, Runtime
 from medground.models.common.saliency import Saliency, Tower, hugging_face_clip
 from medground.models.common.text import Prompts, Tokenizer
@@ -96,6 +98,18 @@ def load_network(checkpoint: Path | Mapping[str, Any], ignore: Sequence[str] = (
     return network, weights
 
 
+def preprocess_of(checkpoint: Path, size: int) -> Preprocess:
+    """Return how a folder says that pictures are prepared; without a word of it, the published way.
+
+    Raises:
+        ConfigError: the folder prepares pictures at another size than its network takes, or in a way not known here.
+    """
+    if not states_preprocess(checkpoint):
+        rounding: Literal["round", "floor"] = "floor" if checkpoint.is_dir() else "round"
+        return Preprocess("center_crop", size, "bicubic", CLIP_MEAN, CLIP_STD, rounding=rounding)
+    return read_preprocess(checkpoint, size)
+
+
 class Clip(DualEncoder):
     """CLIP with a vision transformer.
 
@@ -109,8 +123,8 @@ class Clip(DualEncoder):
         saliency: ``similarity``, ``surgery``, ``gradcam`` or ``chefer``.
         link: ``sigmoid`` (XBench) or ``softmax`` over the findings of a call.
         logit_scale: multiply cosines by the stored temperature before the link.
-        crop: shortest side and centre crop as published, or squash the whole picture; by default the crop, except
-            for ``surgery``, whose authors crop nothing.
+        crop: shortest side and centre crop as published, or squash the whole picture; by default what the folder's
+            ``preprocessor_config.json`` says, else the crop; ``surgery``, whose authors crop nothing, squashes.
         device: ``auto``, ``cpu``, ``cuda`` or as torch names it.
         dtype: ``float32``, or ``bfloat16`` or ``float16`` by autocast on a GPU.
         deterministic: only deterministic kernels.
@@ -152,16 +166,9 @@ class Clip(DualEncoder):
             )
         self._tokenizer = Tokenizer(tokenizer or checkpoint, CONTEXT)
         network, weights = load_network(checkpoint, ignore or ())
-        crop = saliency != "surgery" if crop is None else crop
-        rounding: Literal["round", "floor"] = "floor" if checkpoint.is_dir() else "round"
-        preprocess = Preprocess(
-            "center_crop" if crop else "squash",
-            network.config.vision_config.image_size,
-            "bicubic",
-            CLIP_MEAN,
-            CLIP_STD,
-            rounding=rounding,
-        )
+        preprocess = preprocess_of(checkpoint, network.config.vision_config.image_size)
+        if crop is not None or saliency == "surgery":
+            preprocess = replace(preprocess, rule="center_crop" if crop else "squash")
         super().__init__(
             network,
             preprocess,

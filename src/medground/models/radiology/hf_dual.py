@@ -166,8 +166,8 @@ class HfDual(DualEncoder):
         ignore: list[str] | None = None,
     ) -> None:
         runtime = Runtime(device, dtype, deterministic=deterministic)
-        preprocess = read_preprocess(checkpoint)
         network, weights = load_network(checkpoint, ignore or ())
+        preprocess = read_preprocess(checkpoint, getattr(network.config.vision_config, "image_size", None))
         kind = network.config.model_type
         if saliency != "similarity" and kind != "clip":
             raise ConfigError(
@@ -176,7 +176,6 @@ class HfDual(DualEncoder):
                 got=saliency,
                 fix="saliency: similarity",
             )
-        _check_size(network, preprocess.size, checkpoint)
         siglip = kind == "siglip"
         self._masked = not siglip  # SigLIP was trained on padded texts without a mask
         tokens = length or int(network.config.text_config.max_position_embeddings)
@@ -221,15 +220,3 @@ class HfDual(DualEncoder):
     def tower(self) -> Tower:
         """See :meth:`DualEncoder.tower`."""
         return hugging_face_clip(self.network)
-
-
-def _check_size(network: Any, size: int, folder: Path) -> None:
-    """Raise ConfigError where pictures are prepared at a size other than the tower's."""
-    wanted = getattr(network.config.vision_config, "image_size", size)
-    if wanted != size:
-        raise ConfigError(
-            "pictures are prepared at another size than the image tower takes",
-            where=folder / "preprocessor_config.json",
-            expected=wanted,
-            got=size,
-        )

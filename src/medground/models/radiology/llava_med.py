@@ -7,7 +7,6 @@ the map is the decoder's attention from the place of the answer to the image tok
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -27,24 +26,17 @@ from medground.models.base import GenerationOptions, Message, ModelInfo, Reply
 from medground.models.checkpoints import Layout, load_weights, read_weights
 from medground.models.common.adapter import Adapter
 from medground.models.common.inputs import CLIP_MEAN, CLIP_STD, Preprocess
+from medground.models.common.llava_config import read_llava_config
+from medground.models.common.preprocessor_config import hold_preprocess
 from medground.models.common.runtime import Precision, Runtime
 from medground.models.common.text import Prompts, Tokenizer
-from medground.models.common.transformers import blank, read_config
+from medground.models.common.transformers import blank
 
 LAYOUT = Layout(ignore=("*position_ids", "*rotary_emb.inv_freq"))
 IMAGE = -200  # stands for one image in a row of token ids, as in the authors' code
 ANSWERS = ("Yes", "No")
 # The grey that CLIP's mean colour amounts to, with which pictures are padded to a square.
 PAD_COLOUR = tuple(int(255 * mean) for mean in CLIP_MEAN)
-# openai/clip-vit-large-patch14-336, which the authors' configuration names without its sizes.
-VISION = {
-    "hidden_size": 1024,
-    "intermediate_size": 4096,
-    "num_hidden_layers": 24,
-    "num_attention_heads": 16,
-    "image_size": 336,
-    "patch_size": 14,
-}
 _PREFIXES = {
     "published": {
         "model.language_model.": "model.",
@@ -89,27 +81,6 @@ def network_of(config: Any) -> Any:
 
     config._attn_implementation = "eager"
     return blank(lambda: LlavaForConditionalGeneration(config))
-
-
-def read_llava_config(folder: Path) -> tuple[Any, bool]:
-    """Return the configuration of a folder, the authors' or a conversion's, and whether pictures are padded."""
-    from transformers import CLIPVisionConfig, LlavaConfig, MistralConfig
-
-    path = folder / "config.json"
-    if not path.is_file():
-        raise ModelError("the folder holds no configuration", where=folder, expected="config.json")
-    stated = json.loads(path.read_text(encoding="utf-8"))
-    if "text_config" in stated:
-        return read_config(folder, "LlavaConfig"), True
-    text = MistralConfig(**{key: value for key, value in stated.items() if key in MistralConfig().to_dict()})
-    config = LlavaConfig(
-        text_config=text,
-        vision_config=CLIPVisionConfig(**VISION),
-        vision_feature_layer=stated.get("mm_vision_select_layer", -2),
-        # The image never stands in the ids that the network sees: its features are put in their place.
-        image_token_index=0,
-    )
-    return config, stated.get("image_aspect_ratio") == "pad"
 
 
 def image_features(network: Any, pixels: Tensor) -> tuple[Tensor, Tensor]:
@@ -193,7 +164,8 @@ class LlavaMed(Adapter):
     capabilities: ClassVar[frozenset[str]] = frozenset({"ground", "reply", "choose", "pictures", "several_pictures"})
     info: ClassVar[ModelInfo] = ModelInfo(
         title="LLaVA-Med 1.5",
-        licence="Microsoft Research licence: not for commercial and not for clinical use",
+        licence="weights: Apache-2.0, as the page of version 1.5 says; code: Microsoft Research licence, not for "
+        "commercial and not for clinical use",
         citation="Li et al., LLaVA-Med: training a large language-and-vision assistant for biomedicine in one "
         "day, 2023",
         obtain="folder of microsoft/llava-med-v1.5-mistral-7b from Hugging Face (about 15 GB)",
@@ -225,11 +197,15 @@ class LlavaMed(Adapter):
         load_weights(network, weights, published=lambda name: published(name, layout), ignore=patterns)
         size = config.vision_config.image_size
         colour = (PAD_COLOUR[0], PAD_COLOUR[1], PAD_COLOUR[2])
-        super().__init__(
-            network,
+        preprocess = (
             Preprocess("pad_square", size, "bicubic", CLIP_MEAN, CLIP_STD, fill=colour)
             if padded
-            else Preprocess("center_crop", size, "bicubic", CLIP_MEAN, CLIP_STD, rounding="floor"),
+            else Preprocess("center_crop", size, "bicubic", CLIP_MEAN, CLIP_STD, rounding="floor")
+        )
+        hold_preprocess(checkpoint, preprocess)
+        super().__init__(
+            network,
+            preprocess,
             Prompts(template, prompts),
             runtime,
             [weights.sha256, self._tokenizer.describe()],
