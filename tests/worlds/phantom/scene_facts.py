@@ -124,11 +124,13 @@ def _marks(scene: Scene) -> Pairs:
 
 
 def _devices(scene: Scene) -> Pairs:
+    carina, dome = scene.anatomy.carina, scene.anatomy.dome_peaks[1]
+    above = {"tube": carina, "line": carina, "pacemaker": dome, "lead": 0.0}
     for kind in DEVICES:
         there = [device for device in scene.devices if device.kind == kind]
         yield f"has {kind}", float(bool(there))
         yield f"{kind} side", float(there[0].side == "left") if there and kind != "tube" else NONE
-        yield f"{kind} tip", there[0].tip[1] if there else NONE
+        yield f"{kind} tip", there[0].tip[1] - above[kind] if there else NONE
         if kind == "lead":
             yield "leads", float(len(there)) if there else NONE
             yield "electrode", float(there[0].electrode) if there else NONE

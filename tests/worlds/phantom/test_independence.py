@@ -50,8 +50,6 @@ DEPENDENT: Final[Mapping[Population, tuple[Meant, ...]]] = {
         *ALWAYS,
         Meant("cardiomegaly", "has Cardiomegaly", "the finding is the task's label"),
         Meant("inclusion", "* edge", "half of the cuts are made by a collimator that has come too far in"),
-        Meant("pacemaker tip", "inspiration", "the wire ends above the dome"),
-        Meant("carina", "tube tip", "a tube ends above the carina"),
     ),
 }
 
