@@ -145,9 +145,9 @@ def assemble(run: RunFile, base: Path | None = None) -> Session:
         model_entries, seed=run.seed, batch_size=run.engine.batch_size, prompts=run.prompts, roles=roles, **entries
     )
     _refuse_wrong_numbers(cls.roles, {"models": model_entries, **entries, **roles})
-    asked = [*model_entries, *(entry for played in roles.values() for entry in played)]
-    refuse_upload(asked, entries.get("datasets", []))
     benchmark.bind(setting)
+    shown = [entry for role, played in roles.items() if cls.roles[role].sees for entry in played]
+    refuse_upload([*model_entries, *shown], benchmark.withheld)
     resolved = run.model_dump(mode="json") | {"benchmark": spec, "models": model_specs, "roles": role_specs}
     return Session(parse_run_file(resolved), benchmark, model_entries, entries.get("datasets", []))
 

@@ -230,6 +230,7 @@ class Role:
         least: how many at least.
         most: how many at most; None: any number.
         default: the component taken where the run file names none.
+        sees: whether it is shown pictures; a judge of words is not.
     """
 
     kind: str
@@ -237,6 +238,7 @@ class Role:
     least: int = 0
     most: int | None = None
     default: Mapping[str, Any] | None = None
+    sees: bool = True
 
 
 @dataclass(frozen=True)
@@ -250,6 +252,11 @@ class Setting:
     explainers: Sequence[Entry] = ()
     prompts: Mapping[str, str] = field(default_factory=dict)
     roles: Mapping[str, Sequence[Entry]] = field(default_factory=dict)
+
+
+def withheld(datasets: Sequence[Entry]) -> list[str]:
+    """Return the labels of datasets whose pictures may not be passed on; one that does not say so is among them."""
+    return [entry.label for entry in datasets if not getattr(entry.card, "redistributable", False)]
 
 
 class Benchmark(Protocol):
@@ -279,6 +286,9 @@ class Benchmark(Protocol):
 
     def notes(self) -> Sequence[str]:
         """What a reader of the run must know beforehand, said when it starts and kept in its manifest."""
+
+    def withheld(self) -> Sequence[str]:
+        """Where pictures come from that may not be passed on: they do not leave this machine without leave."""
 
     def tasks(self) -> Sequence[Task]:
         """The grid of work, in a stable order."""

@@ -37,7 +37,7 @@ class CXReasonDial:
     name: ClassVar[str] = "cxreasondial"
     roles: ClassVar[Mapping[str, Role]] = {
         "models": Role("model", ("reply",), least=1),
-        "judges": Role("model", ("reply",)),
+        "judges": Role("model", ("reply",), sees=False),
     }
     readings: ClassVar[Mapping[str, str]] = {"judge": "judge"}
     doors: ClassVar[Mapping[str, str]] = {}
@@ -109,6 +109,10 @@ class CXReasonDial:
     def source(self) -> Source:
         """Where the dialogues come from."""
         return Source(self.file, self.phantoms, self._setting.seed, self.size)
+
+    def withheld(self) -> Sequence[str]:
+        """The pictures of a file of dialogues, where they are shown; phantoms may be passed on."""
+        return (self.source.label,) if self.file is not None and self.options.pictures else ()
 
     def tasks(self) -> Sequence[DialogueTask | StageTask]:
         """Every model in every history mode; under ``cxreasonbench`` every model once."""

@@ -135,6 +135,10 @@ class GridVQAX:
             found |= {(shortcut, "spurious"): "spurious", (shortcut, "pure"): "cross"}
         return found
 
+    def withheld(self) -> Sequence[str]:
+        """Nothing: scenes are drawn, those of a folder too."""
+        return ()
+
     def tasks(self) -> Sequence[PoolTask]:
         """Every regime on every bucket."""
         entries = {entry.label: entry for entry in self._setting.models}

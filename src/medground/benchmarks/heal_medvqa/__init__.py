@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from medground.benchmarks.base import Entry, Role, Setting
+from medground.benchmarks.base import Entry, Role, Setting, withheld
 from medground.errors import ConfigError
 from medground.metrics import decide
 
@@ -114,6 +114,10 @@ class HealMedVQA:
 
         readers = {reader.name: reader.version for reader in (YesNo, Findings)}
         return "rules", readers
+
+    def withheld(self) -> Sequence[str]:
+        """See :class:`medground.benchmarks.base.Benchmark`."""
+        return withheld(self._setting.datasets)
 
     def tasks(self) -> Sequence[HealTask]:
         """Every model on every dataset."""

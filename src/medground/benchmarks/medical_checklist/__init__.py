@@ -20,6 +20,7 @@ from medground.benchmarks.medical_checklist.items import ChecklistItem
 from medground.benchmarks.medical_checklist.rows import ChecklistMeasurer, Reader
 from medground.benchmarks.medical_checklist.scoring.parsing import Policy
 from medground.benchmarks.medical_checklist.scoring.probabilities import Link
+from medground.benchmarks.medical_checklist.sources.base import may_be_used
 from medground.benchmarks.medical_checklist.specs import SPECS
 from medground.benchmarks.medical_checklist.summarise import Scored, policy_credit
 from medground.benchmarks.medical_checklist.tables import comparisons, main_table
@@ -131,6 +132,12 @@ class MedicalChecklist:
             notes.append(f"types that phantoms cannot test: {', '.join(missing)}")
         absent = sum(i.image is None for i in self.items)
         return [*notes, f"{absent} items without their picture"] if absent else notes
+
+    def withheld(self) -> Sequence[str]:
+        """The pictures of a build whose captions are not all under an open licence; phantoms may be passed on."""
+        if self.build is None:
+            return ()
+        return () if all(may_be_used(item.licence, "open") for item in self.items) else (self.dataset,)
 
     def tasks(self) -> Sequence[ChecklistTask]:
         """One task a model."""

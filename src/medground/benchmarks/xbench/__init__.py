@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from medground.benchmarks.base import Role, Setting
+from medground.benchmarks.base import Role, Setting, withheld
 from medground.benchmarks.comparing import Sample
 from medground.benchmarks.results import Summary
 from medground.benchmarks.xbench.protocol import resolve_protocol
@@ -94,6 +94,10 @@ class XBench:
     def reading(self) -> tuple[str, Any]:
         """The protocol."""
         return self.protocol.name, self.protocol.model_dump(mode="json")
+
+    def withheld(self) -> Sequence[str]:
+        """See :class:`medground.benchmarks.base.Benchmark`."""
+        return withheld(self._setting.datasets)
 
     def tasks(self) -> Sequence[GroundingTask]:
         """Every model on every dataset."""

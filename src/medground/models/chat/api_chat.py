@@ -7,7 +7,7 @@ import json
 import re
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -21,9 +21,10 @@ from medground.models.chat.remote import wire
 from medground.models.chat.remote.cache import ReplyCache
 from medground.models.chat.remote.client import Client, Patience
 from medground.models.chat.remote.ledger import Ledger, read_prices
-from medground.models.chat.remote.limits import Budget, Concurrency, Rate, StopRunError
+from medground.models.chat.remote.limits import Budget, Concurrency, Cost, Rate, StopRunError, Turns
 from medground.models.chat.remote.upload import is_here
 
+READY = 2  # requests that are made ready while all others are on their way
 TOKENS_A_PICTURE = 2000  # set aside in budgets before the server has counted
 _SCHEMA_WORDS = re.compile(r"response_format|json_schema|schema|structured|guided|grammar", re.IGNORECASE)
 
@@ -119,8 +120,8 @@ class ApiChat:
         patience = Patience(max_tries, timeout, max_wait, base_wait)
         self._client = Client(self.base_url, key_env, patience, limit, requests_per_minute, self.ledger, run_deadline)
         self._cache = None if cache == "none" else ReplyCache(Path(cache) if cache else _default_cache())
-        self._probing, self._waiting = threading.Lock(), threading.Lock()
-        self._locks: dict[str, threading.Lock] = {}
+        self._probing = threading.Lock()
+        self._turns = Turns()
         self._first_name: str | None = None
         self._closing = weakref.finalize(self, _close, self._client, self._cache, self.ledger, model)
 
@@ -160,7 +161,7 @@ class ApiChat:
             raise ModelError("this model calls no tools", where="tools", fix="tools: true, if it does")
         if len(conversations) == 1:
             return [self._reply(conversations[0], wanted)]
-        with ThreadPoolExecutor(self._client.concurrency.most, thread_name_prefix="api_chat") as pool:
+        with ThreadPoolExecutor(self._client.concurrency.most + READY, thread_name_prefix="api_chat") as pool:
             try:
                 return list(pool.map(lambda conversation: self._reply(conversation, wanted), conversations))
             except BaseException:
@@ -171,39 +172,35 @@ class ApiChat:
         if self.images == "ignored":
             conversation = [replace(message, images=()) for message in conversation]
         key = self._key(conversation, options)
-        with self._turn(key):
+        with self._turns.of(key):
             kept = self._cache.get(key) if self._cache is not None else None
             if kept is not None:
                 self.ledger.count("cache_hits")
                 return Reply.of(kept)
-            reply = self._asked(conversation, options)
-            if reply.outcome == "ok" and self._cache is not None:
-                self._cache.put(key, reply.record())
-            return reply
+            return self._asked(conversation, options, key)
+
+    def _keep(self, key: str, reply: Reply) -> None:
+        if reply.outcome == "ok" and self._cache is not None:
+            self._cache.put(key, reply.record())
 
     def _key(self, conversation: Sequence[Message], options: GenerationOptions) -> str:
         told = [self._identity(), conversation_hash(conversation), options.record()]
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
-    def _turn(self, key: str) -> threading.Lock:
-        """Return the lock of a request, so that the same one is never on its way twice."""
-        with self._waiting:
-            if len(self._locks) > 10_000:
-                self._locks = {name: lock for name, lock in self._locks.items() if lock.locked()}
-            return self._locks.setdefault(key, threading.Lock())
-
-    def _asked(self, conversation: Sequence[Message], options: GenerationOptions) -> Reply:
+    def _asked(self, conversation: Sequence[Message], options: GenerationOptions, key: str) -> Reply:
+        """Ask, and keep what succeeds before it is handed on."""
         if options.schema is None:
-            reply = self._sent(conversation, options, schema=False)
+            reply = self._sent(conversation, options, schema=False, keep=lambda reply: self._keep(key, reply))
             assert reply is not None
             return self._counted(reply)
-        first = structured.settled(self._with_schema(conversation, options), options.schema)
-        if first.outcome != "unreadable":
-            return self._counted(first)
-        self.ledger.count("re_asks")
-        again = structured.asked_again(conversation, first.text, first.reason)
-        second = structured.settled(self._with_schema(again, options), options.schema)
-        return self._counted(structured.together(first, second))
+        answer = structured.settled(self._with_schema(conversation, options), options.schema)
+        if answer.outcome == "unreadable":
+            self.ledger.count("re_asks")
+            again = structured.asked_again(conversation, answer.text, answer.reason)
+            second = structured.settled(self._with_schema(again, options), options.schema)
+            answer = structured.together(answer, second)
+        self._keep(key, answer)
+        return self._counted(answer)
 
     def _with_schema(self, conversation: Sequence[Message], options: GenerationOptions) -> Reply:
         """Send a request for a structured answer; the first one finds out whether the server takes schemas."""
@@ -223,28 +220,35 @@ class ApiChat:
         return sent
 
     def _sent(
-        self, conversation: Sequence[Message], options: GenerationOptions, *, schema: bool, probe: bool = False
+        self,
+        conversation: Sequence[Message],
+        options: GenerationOptions,
+        *,
+        schema: bool,
+        probe: bool = False,
+        keep: Callable[[Reply], None] = lambda _: None,
     ) -> Reply | None:
         body = self._body(conversation, options, schema=schema)
-        reserved = self._reserved(conversation, options)
+        most = self._reserved(conversation, options)
+        self.ledger.wait(self._tokens.take(most[0]))
+        cost = Cost(self._budget, most)
+
+        def begin() -> None:
+            try:
+                cost.reserve()
+            except StopRunError as error:
+                raise self._client.stop(error) from None
+
+        def take(reply: Reply) -> None:
+            money = self.ledger.use(reply.usage)
+            cost.settle((float(sum(reply.usage.values())), money) if reply.usage else None)
+            self._verify(reply.model)
+            keep(reply)
+
         try:
-            self._budget.reserve(*reserved)
-        except StopRunError as error:
-            raise self._client.stop(error) from None
-        self.ledger.wait(self._tokens.take(reserved[0]))
-        try:
-            reply = self._client.send(body, accept_400=_about_schemas if probe else None)
-        except BaseException:
-            self._budget.settle(reserved, (0.0, 0.0))
-            raise
-        if reply is None or reply.outcome in ("error", "timeout"):
-            self._budget.settle(reserved, (0.0, 0.0))
-            return reply
-        money = self.ledger.use(reply.usage)
-        if reply.usage:
-            self._budget.settle(reserved, (float(sum(reply.usage.values())), money))
-        self._verify(reply.model)
-        return reply
+            return self._client.send(body, begin=begin, take=take, accept_400=_about_schemas if probe else None)
+        finally:
+            cost.release()
 
     def _body(self, conversation: Sequence[Message], options: GenerationOptions, *, schema: bool) -> dict[str, Any]:
         body = {

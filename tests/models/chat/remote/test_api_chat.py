@@ -6,13 +6,12 @@ import base64
 import io
 import json
 import logging
-import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 import traceback
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from medground.imaging.reading import Radiograph
 from medground.models.base import GenerationOptions, Message, ToolCall, ToolSpec, capabilities_of
 from medground.models.chat.api_chat import ApiChat
 from medground.models.chat.remote.cache import ReplyCache, merge
-from medground.models.chat.remote.limits import Budget, Concurrency, Rate, StopRunError
+from medground.models.chat.remote.limits import Budget, Concurrency, Rate, StopRunError, Turns
 
 SECRET = "sk-very-secret-0123456789"
 
@@ -122,6 +121,13 @@ def test_equal_requests_in_one_call_are_sent_once(stub: Any, chat: Any) -> None:
     replies = chat().reply([ask("same")] * 20)
     assert len(replies) == 20
     assert stub.seen == 1
+
+
+def test_nothing_is_held_of_a_turn_that_is_over() -> None:
+    turns = Turns()
+    with turns.of("a"), turns.of("b"):
+        assert len(turns._held) == 2
+    assert not turns._held
 
 
 def test_failures_and_refusals_are_not_kept(stub: Any, chat: Any, answered: Any) -> None:
@@ -336,39 +342,57 @@ def test_a_file_that_is_no_cache_is_refused(tmp_path: Path) -> None:
         ReplyCache(tmp_path / "x.sqlite3")
 
 
-_KILLED = """
-import sys
+_FORKS = """
+import os, signal, sys, time
 from medground.models.base import Message
 from medground.models.chat.api_chat import ApiChat
-chat = ApiChat(base_url=sys.argv[1], model="stub-1", cache=sys.argv[2], concurrency=4)
-print("ready", flush=True)
-replies = chat.reply([[Message("user", str(i))] for i in range(60)])
-print([r.text for r in replies] == [str(i) for i in range(60)], flush=True)
+
+def ask(cache):
+    chat = ApiChat(base_url=sys.argv[1], model="stub-1", cache=cache, concurrency=4)
+    texts = [f"{os.path.basename(cache)} {i}" for i in range(24)]
+    replies = chat.reply([[Message("user", text)] for text in texts])
+    chat.close()
+    os._exit(0 if [reply.text for reply in replies] == texts else 3)
+
+for line in sys.stdin:
+    cache, wait = line.split()
+    child = os.fork()
+    if child == 0:
+        ask(cache)
+    if float(wait) >= 0:
+        time.sleep(float(wait))
+        os.kill(child, signal.SIGKILL)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 
 
-def test_a_killed_process_loses_no_reply(stub: Any, answered: Any, tmp_path: Path) -> None:
-    delivered: list[str] = []
+def test_a_process_killed_at_fifty_instants_loses_no_reply(stub: Any, answered: Any, tmp_path: Path) -> None:
+    delivered: Counter[str] = Counter()
 
     def answer(number: int, body: dict[str, Any]) -> dict[str, Any]:
-        delivered.append(body["messages"][0]["content"])
-        return {"delay_s": 0.01, "body": answered(body["messages"][0]["content"])}
+        text = body["messages"][0]["content"]
+        delivered[text.split()[0]] += 1
+        return {"delay_s": 0.005, "body": answered(text)}
 
     stub.answer = answer
-    command = [sys.executable, "-c", _KILLED, stub.url, str(tmp_path / "c.sqlite3")]
-    kills = 0
-    for wait in (0.01, 0.03, 0.05, 0.02, 0.08):
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        timer = threading.Timer(wait, lambda process=process: os.kill(process.pid, signal.SIGKILL))
-        timer.start()
-        kills += process.stdout.read().strip() != "True"
-        process.wait()
-        process.stdout.close()
-        timer.cancel()
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["ready", "True"]
-    assert kills >= 3
-    # Only requests that were on their way when the process died are sent again: at most four a kill.
-    assert len(delivered) <= 60 + 4 * kills
+    # One process forks, so that libraries are loaded once and not a hundred times.
+    command = [sys.executable, "-c", _FORKS, stub.url]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as forks:
+        assert forks.stdin is not None
+        assert forks.stdout is not None
+
+        def ended(cache: Path, wait: float) -> int:
+            forks.stdin.write(f"{cache} {wait}\n")
+            forks.stdin.flush()
+            return int(forks.stdout.readline())
+
+        assert ended(tmp_path / "whole", -1) == 0
+        assert delivered["whole"] == 24
+        killed = 0
+        for instant in range(50):
+            cache = tmp_path / f"at{instant}"
+            killed += ended(cache, 0.004 * instant) == -signal.SIGKILL
+            assert ended(cache, -1) == 0
+            # Only what was on its way when the process died is sent again.
+            assert 24 <= delivered[cache.name] <= 24 + 4
+        assert killed >= 5

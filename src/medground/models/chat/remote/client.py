@@ -85,12 +85,22 @@ class Client:
         self._stopped: StopRunError | None = None
         limits = httpx2.Limits(max_connections=concurrency.most, max_keepalive_connections=concurrency.most)
         self._http = httpx2.Client(limits=limits, follow_redirects=False, trust_env=True)
+        self._address = httpx2.URL(f"{self.base_url}/chat/completions")  # read once, not at every request
 
-    def send(self, body: dict[str, Any], *, accept_400: Callable[[str], bool] | None = None) -> Reply | None:
+    def send(
+        self,
+        body: dict[str, Any],
+        *,
+        begin: Callable[[], None] = lambda: None,
+        take: Callable[[Reply], None] = lambda _: None,
+        accept_400: Callable[[str], bool] | None = None,
+    ) -> Reply | None:
         """Send one request until it is answered or given up.
 
         Args:
             body: of the request.
+            begin: called when the request's turn has come, before it is sent for the first time.
+            take: is handed the reply before another request takes this one's place.
             accept_400: says of a 400's or 422's message whether it means that a feature is missing; the result is
                 None then.
 
@@ -103,11 +113,15 @@ class Client:
         data = json.dumps(body, sort_keys=True, ensure_ascii=True).encode()
         fault = _Fault("error", "nothing was tried", again=False)
         for attempt in range(self.patience.max_tries):
-            self._check()
             self.ledger.wait(self._rate.take())
             with self.concurrency:
+                self._check()  # another request may have stopped the run while this one waited
+                if attempt == 0:
+                    begin()
                 self.ledger.count("requests")
                 got = self._once(data)
+                if isinstance(got, Reply):
+                    take(got)
             if isinstance(got, Reply):
                 self.concurrency.grow()
                 return got
@@ -210,8 +224,7 @@ class Client:
         headers = self._headers()
         timeout = httpx2.Timeout(self.patience.timeout)
         try:
-            url = f"{self.base_url}/chat/completions"
-            with self._http.stream("POST", url, content=data, headers=headers, timeout=timeout) as answer:
+            with self._http.stream("POST", self._address, content=data, headers=headers, timeout=timeout) as answer:
                 parts, size = [], 0
                 for part in answer.iter_bytes():
                     parts.append(part)

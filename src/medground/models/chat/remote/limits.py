@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from medground.errors import ModelError
@@ -54,6 +55,29 @@ class Concurrency:
         """Take note of a refusal for want of capacity."""
         with self._changed:
             self._allowed = max(1.0, self._allowed / 2)
+
+
+class Turns:
+    """Lets equal requests wait for each other, so that the same one is never on its way twice."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, tuple[threading.Lock, int]] = {}
+        self._changing = threading.Lock()
+
+    @contextmanager
+    def of(self, key: str) -> Iterator[None]:
+        """Hold the turn of a request; nothing of it is kept once nobody wants it."""
+        with self._changing:
+            lock, wanted = self._held.get(key, (threading.Lock(), 0))
+            self._held[key] = lock, wanted + 1
+        try:
+            with lock:
+                yield
+        finally:
+            with self._changing:
+                lock, wanted = self._held.pop(key)
+                if wanted > 1:
+                    self._held[key] = lock, wanted - 1
 
 
 class Rate:
@@ -135,3 +159,38 @@ class Budget:
         with self._lock:
             self._tokens += spent[0] - reserved[0]
             self._money += spent[1] - reserved[1]
+
+
+@dataclass
+class Cost:
+    """What one request takes from a budget: its greatest cost while it is on its way, then what it really cost.
+
+    Attributes:
+        budget: of the run.
+        most: tokens and money that it may cost.
+    """
+
+    budget: Budget
+    most: tuple[float, float]
+    _held: bool = False
+
+    def reserve(self) -> None:
+        """Set the greatest cost aside.
+
+        Raises:
+            StopRunError: the budget could be passed.
+        """
+        self.budget.reserve(*self.most)
+        self._held = True
+
+    def settle(self, spent: tuple[float, float] | None) -> None:
+        """Put what was spent in its place; None: the server does not say, and the greatest cost stays."""
+        if spent is not None:
+            self.budget.settle(self.most, spent)
+        self._held = False
+
+    def release(self) -> None:
+        """Give back what is still set aside: nothing was answered."""
+        if self._held:
+            self.budget.settle(self.most, (0.0, 0.0))
+            self._held = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -31,23 +31,24 @@ def sends_away(cls: type[Any], parameters: Mapping[str, Any]) -> str | None:
     return next(filter(None, (sends_away(part.cls, part.parameters) for part in inner)), None)
 
 
-def refuse_upload(models: Sequence[Any], datasets: Sequence[Any]) -> None:
-    """Refuse a run that would send pictures to a server of others, where their dataset does not allow it.
+def refuse_upload(models: Sequence[Any], withheld: Callable[[], Sequence[str]]) -> None:
+    """Refuse a run that would send pictures to a server of others, where they may not be passed on.
 
     Args:
-        models: entries of whoever is asked: ``label``, ``cls``, ``parameters``.
-        datasets: entries whose ``card`` says whether the data may be passed on.
+        models: entries of whoever is shown pictures: ``label``, ``cls``, ``parameters``.
+        withheld: tells where pictures come from that may not be passed on (datasets, folders); asked only where
+            somebody would send any.
 
     Raises:
         ConfigError: it would.
     """
-    kept = [entry.label for entry in datasets if not getattr(entry.card, "redistributable", False)]
-    for entry in models if kept else ():
+    for entry in models:
         url = sends_away(entry.cls, entry.parameters)
-        if url is not None:
+        kept = withheld() if url is not None else ()
+        if kept:
             raise ConfigError(
                 f"{entry.label} would send pictures of {', '.join(kept)} to a server elsewhere",
-                where=urlsplit(url).hostname,
+                where=urlsplit(str(url)).hostname,
                 expected="data that may be passed on, or a server on this machine",
                 fix="if your agreement with the data's publisher allows it: allow_upload: true at the model",
             )
