@@ -43,6 +43,9 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
     yield "Environment", f"{environment['platform']}; " + ", ".join(f"{k} {v}" for k, v in versions.items() if v)
     for session in manifest["sessions"]:
         yield "Session", _session(session)
+    for entry in run.ledger:
+        for label, counts in entry["asked"].items():
+            yield f"Asked of {label}", f"{entry['started']}, {entry['reading']}: {_counts(counts)}"
     yield "SHA-256 of summary.json", run.summary_sha256
     for task in manifest["plan"]:
         yield (
@@ -59,6 +62,16 @@ def _session(session: Mapping[str, Any]) -> str:
     said += f"on {', '.join(session.get('devices', ['an unknown device']))}"
     changed = session.get("environment_changed")
     return f"{said}; the environment had changed: {json.dumps(changed)}" if changed else said
+
+
+def _counts(counts: Mapping[str, Any]) -> str:
+    """Return the counts of a ledger in words; money with its currency and the date of its prices."""
+    plain = {k: v for k, v in counts.items() if k not in ("money", "currency", "price_date", "waited_s")}
+    parts = [f"{value:,} {name.replace('_', ' ')}" for name, value in plain.items()]
+    parts.append(f"{counts['waited_s']:g} s waited")
+    if "money" in counts:
+        parts.append(f"{counts['money']:.4f} {counts['currency']} by the prices of {counts['price_date']}")
+    return ", ".join(parts)
 
 
 def _prompts(run: Run) -> Iterator[tuple[str, str]]:

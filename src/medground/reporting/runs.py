@@ -15,6 +15,7 @@ import yaml
 
 from medground.benchmarks.results import Summary
 from medground.errors import RunError
+from medground.running.ledger import read_ledger
 from medground.running.reading import read_manifest, reading_path
 
 
@@ -30,6 +31,7 @@ class Run:
         summary: every number and verdict of the run.
         summary_sha256: of ``summary.json``.
         failures: one entry an item that could not be read.
+        ledger: one entry a session that asked a server.
     """
 
     folder: Path
@@ -39,6 +41,7 @@ class Run:
     summary: Summary
     summary_sha256: str
     failures: Sequence[Mapping[str, Any]]
+    ledger: Sequence[Mapping[str, Any]] = ()
 
     @property
     def name(self) -> str:
@@ -95,6 +98,7 @@ def read_run(folder: Path) -> Run:
             Summary.from_json(json.loads(raw), folder / "summary.json"),
             hashlib.sha256(raw).hexdigest(),
             [json.loads(line) for line in failures.split("\n") if line],
+            read_ledger(folder),
         )
     except (ValueError, yaml.YAMLError) as error:
         raise RunError(

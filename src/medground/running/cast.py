@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from medground.benchmarks.base import Entry, Task
@@ -14,10 +14,13 @@ class Cast:
 
     Args:
         tasks: that are still to be computed, in order; a component is let go of after the last that needs it.
+        asked: told label and component whenever a task that it played in has ended.
     """
 
-    def __init__(self, tasks: Iterable[Task] = ()) -> None:
+    def __init__(self, tasks: Iterable[Task] = (), asked: Callable[[str, Any], None] = lambda *_: None) -> None:
         self._players: dict[tuple[str, str], Any] = {}
+        self._labels: dict[tuple[str, str], str] = {}
+        self._asked = asked
         self._needed = Counter(key for task in tasks for key in _keys(task))
 
     def players(self, roles: Mapping[str, Entry]) -> dict[str, Any]:
@@ -28,10 +31,17 @@ class Cast:
         key = _key(entry)
         if key not in self._players:
             self._players[key] = entry.build()
+            self._labels[key] = entry.label
         return self._players[key]
+
+    def tell(self) -> None:
+        """Tell of everybody who is in memory what was asked of them."""
+        for key, player in self._players.items():
+            self._asked(self._labels[key], player)
 
     def release(self, task: Task) -> None:
         """Let go of what no later task needs."""
+        self.tell()
         for key in _keys(task):
             self._needed[key] -= 1
             if self._needed[key] <= 0:

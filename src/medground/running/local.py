@@ -98,6 +98,7 @@ def run_local(
     allowance: Allowance | None = None,
     *,
     ask: bool = True,
+    asked: Callable[[str, Any], None] = lambda *_: None,
 ) -> list[Profile]:
     """Compute chunks and store each as soon as it is complete.
 
@@ -109,6 +110,7 @@ def run_local(
         opened: called after a task was opened, in the thread of the model.
         allowance: failures and time that the run may take.
         ask: whether models may be asked; if not, only what was said before is read.
+        asked: told label and component of whoever was asked, whenever a task ends.
 
     Returns:
         One profile for each task that was opened.
@@ -119,7 +121,7 @@ def run_local(
             is measured first, and complete chunks are stored.
     """
     profiles, allowance = [], allowance or Allowance()
-    cast = Cast(planned.task for planned, chunks in work if chunks)
+    cast = Cast((planned.task for planned, chunks in work if chunks), asked)
     # Storing waits for the disk: in a thread of its own, so that decoding does not.
     with _pool(options.n_workers) as pool, _pool(min(options.n_workers, 1)) as writer, _Processes(options) as processes:
         for planned, chunks in work:
@@ -127,10 +129,12 @@ def run_local(
                 profile = Profile(planned.path)
                 profiles.append(profile)
                 told = progress or Progress()
-                with profile.on_the_clock():
-                    shared = _Shared(pool, writer, processes, store, options, told, cast, allowance, ask)
-                    _TaskRun(planned, shared, profile).run(chunks, opened)
-                cast.release(planned.task)
+                try:
+                    with profile.on_the_clock():
+                        shared = _Shared(pool, writer, processes, store, options, told, cast, allowance, ask)
+                        _TaskRun(planned, shared, profile).run(chunks, opened)
+                finally:
+                    cast.release(planned.task)
     return profiles
 
 

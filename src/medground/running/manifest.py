@@ -105,6 +105,11 @@ class Manifest:
             "sessions": [*(previous.get("sessions", []) if previous else []), self._session],
         }
 
+    @property
+    def started(self) -> str:
+        """When this session began."""
+        return str(self._session["started"])
+
     def end(self, outcome: str, *, reused: int, computed: int) -> None:
         """Close the session: how it ended, chunks found finished, chunks computed in it."""
         self._session |= {

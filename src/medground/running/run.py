@@ -16,6 +16,7 @@ from medground.errors import RunError
 from medground.identity import fingerprint_of
 from medground.running.chunks import Receipt
 from medground.running.jsonable import plain, to_json
+from medground.running.ledger import SessionLedger
 from medground.running.local import Allowance, Work, run_local
 from medground.running.manifest import Manifest
 from medground.running.names import folder_name
@@ -205,11 +206,14 @@ class _Session:
             self._store.remove_summary()
         if self._reused:
             self._progress.say(f"{self._reused} of {self._total} chunks are finished and are not computed again")
+        ledger = SessionLedger(self._store.folder, self._manifest.started, self._store.reading.name)
         self._progress.start(self._plan.n_items, self._plan.n_items - sum(len(chunk.items) for chunk in todo))
         try:
             with fixed_torch_threads(threads) as opened:
                 allowed = self._allowance()
-                return run_local(work, self._store, self._options, self._progress, opened, allowed, ask=self._own)
+                return run_local(
+                    work, self._store, self._options, self._progress, opened, allowed, ask=self._own, asked=ledger.put
+                )
         finally:
             self._progress.stop()
 

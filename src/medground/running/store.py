@@ -2,7 +2,7 @@
 
 ::
 
-    run.yaml  manifest.json  profile.json  failures.jsonl  report.html
+    run.yaml  manifest.json  profile.json  failures.jsonl  ledger.jsonl  report.html
     predictions/<task>/<chunk>.*            what was said; <chunk>.journal while an expensive chunk is under way
     readings/current                        name of the run file's own reading
     readings/<reading>/rows/<task>/<chunk>.*  replies/<task>/<chunk>.*  summary.json  tables/*
@@ -52,7 +52,7 @@ from medground.running.plan import Chunk, Plan, TaskPlan
 from medground.running.tables import table_files
 
 _OURS = (
-    *("run.yaml", "manifest.json", "profile.json", "failures.jsonl", "report.html", "report.json"),
+    *("run.yaml", "manifest.json", "profile.json", "failures.jsonl", "ledger.jsonl", "report.html", "report.json"),
     *(PREDICTIONS, READINGS, "costs"),
 )
 _OLD = ("rows", "maps", "scores", "summary.json", "tables")

@@ -94,6 +94,11 @@ class ChatGrounder:
         self.capabilities = frozenset({"ground", "pictures"})
         self.concurrent = bool(getattr(self.of, "concurrent", False))
 
+    @property
+    def ledger(self) -> Any:
+        """What was asked of a server, where the model is behind one."""
+        return getattr(self.of, "ledger", None)
+
     def fingerprint(self) -> str:
         """A hash over the model's own, the questions and the format of boxes."""
         told = repr((self.of.fingerprint(), self.question, sorted(self.prompts.items()), self.place, self._wanted))

@@ -60,6 +60,11 @@ class Blind:
         self.concurrent = bool(getattr(self.of, "concurrent", False))
         self._others: dict[str, Any] = {}
 
+    @property
+    def ledger(self) -> Any:
+        """What was asked of a server, where the model is behind one."""
+        return getattr(self.of, "ledger", None)
+
     def fingerprint(self) -> str:
         """A hash over the model's own and what takes the picture's place."""
         told = f"{self.of.fingerprint()}:{self.picture}:{self.seed}"

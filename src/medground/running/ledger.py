@@ -1,0 +1,53 @@
+"""What the sessions of a run asked of servers: a line a session and reading in ``ledger.jsonl``.
+
+Whoever is asked keeps the count itself (an attribute ``ledger`` with ``record()``): requests, tokens, replies kept from
+before, waits, money. The line is written anew whenever a task ends, so that a kill costs the count of one task.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from medground.running.files import write_atomic
+
+NAME = "ledger.jsonl"
+
+
+class SessionLedger:
+    """The line of one session.
+
+    Args:
+        folder: of the run.
+        started: when the session began.
+        reading: folder of the reading that it makes.
+    """
+
+    def __init__(self, folder: Path, started: str, reading: str) -> None:
+        self._path = folder / NAME
+        self._before = self._path.read_bytes() if self._path.is_file() else b""
+        self._session = {"started": started, "reading": reading}
+        self._asked: dict[str, Mapping[str, Any]] = {}
+
+    def put(self, label: str, player: Any) -> None:
+        """Write what was asked of a player so far; one that counts nothing leaves no trace."""
+        ledger = getattr(player, "ledger", None)
+        counts = ledger.record() if ledger is not None else {}
+        if not any(isinstance(count, (int, float)) and count for count in counts.values()):
+            return
+        self._asked[label] = counts
+        line = json.dumps(self._session | {"asked": self._asked}, ensure_ascii=True)
+        write_atomic(self._path, self._before + line.encode() + b"\n")
+
+
+def read_ledger(folder: Path) -> list[dict[str, Any]]:
+    """Return one record a session that asked a server: ``started``, ``reading`` and ``asked`` (label -> counts).
+
+    Raises:
+        ValueError: the file is damaged.
+    """
+    path = folder / NAME
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    return [json.loads(line) for line in lines]
