@@ -40,12 +40,20 @@ INFO = DatasetInfo(
         "\ufeff id , value \n x , 1 \n y ,  \n",
         "value,other,ID\r\n1,z,x\r\n,z,y\r\n",
         'id,value,,\nx,1,,\n"y","",,\n',
-        "id,value\nx,1,, \ny\n",
+        "id;value;;\nx;1;;\n y ; ;;\n",
+        "id\tvalue\nx\t1\ny\t\n",
     ],
 )
 def test_tables_in_every_shape(folder, text):
     table = read_table(folder.write("t.csv", text), ["id", "value"], ["more"])
     assert table.rows() == [("x", "1", None), ("y", None, None)]
+
+
+def test_a_line_that_is_cut_off_is_refused(folder):
+    file = folder.write("t.csv", "id,value\nx,1\n\ny\n")
+    with pytest.raises(DatasetError, match="fewer fields than its header") as caught:
+        read_table(file, ["id", "value"])
+    assert "line 4" in str(caught.value)
 
 
 @pytest.mark.parametrize("row", ["x,1,surplus", 'x,"1, 2",3', "x,1,,3"])

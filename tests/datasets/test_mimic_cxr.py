@@ -110,7 +110,10 @@ def test_boxes_from_a_folder_elsewhere(mimic, another):
 
 def test_a_table_cannot_lead_outside(mimic):
     mimic.table(
-        "mimic-cxr-2.0.0-split.csv", "dicom_id,study_id,subject_id,split", "../../../../../etc/x,1,10000032,test"
+        "mimic-cxr-2.0.0-split.csv",
+        "dicom_id,study_id,subject_id,split",
+        f"{A},50000001,10000032,test",
+        "../../../../../etc/x,1,10000032,test",
     )
     with pytest.raises(DatasetError, match="outside"):
         MimicCxr(mimic.root).cases()
@@ -134,3 +137,20 @@ def test_rows_that_cannot_be_read_are_problems(mimic, table, lines):
     mimic.table(table, *lines)
     with pytest.raises(DatasetError):
         MimicCxr(mimic.root).cases()
+
+
+def test_label_tables_of_other_studies_are_refused(mimic):
+    table = mimic.root / "mimic-cxr-2.0.0-chexpert.csv"
+    table.write_text(table.read_text().replace(",5000000", ",s5000000"))
+    with pytest.raises(DatasetError, match=r"nothing in mimic-cxr-2\.0\.0-chexpert\.csv fits") as caught:
+        MimicCxr(mimic.root).cases()
+    assert "a9 there" in str(caught.value)
+
+
+def test_studies_written_as_decimal_numbers_are_the_same(mimic):
+    table = mimic.root / "mimic-cxr-2.0.0-chexpert.csv"
+    plain = [case.labels for case in MimicCxr(mimic.root).cases()]
+    table.write_text(table.read_text().replace("50000001", "50000001.0").replace("50000002", "50000002.0"))
+    dataset = MimicCxr(mimic.root)
+    assert [case.labels for case in dataset.cases()] == plain
+    assert any("once ids were written one way" in line for line in dataset.report().lines())

@@ -300,3 +300,10 @@ def test_a_boxed_image_without_a_row_of_labels_is_told(nih):
     labels = dataset.cases()[0].labels
     assert (labels["Infiltration"], labels["Mass"]) == (True, None)
     assert any("without a row of image labels" in line for line in dataset.report().lines())
+
+
+def test_image_labels_of_other_images_are_refused(nih):
+    path = nih.root / "Data_Entry_2017_v2020.csv"
+    path.write_text(path.read_text().replace("0000000", "P-000000"))
+    with pytest.raises(DatasetError, match="nothing in the table of image labels fits"):
+        NihChestXray14(nih.root).cases()

@@ -143,3 +143,17 @@ def test_the_sample_folder(data_root):
             assert boxes == file["boxes_xywh"]
             assert (region.area if region else 0) == file["union_mask_area_1024"]
     assert not dataset.check()
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (("b,00000123_004.png", "b,00000124_004.png"), "two lines of a table are about one patientId"),
+        (("z-9,00000123_004.png",), "nothing in the cross-reference to NIH fits"),
+        (("b",), "fewer fields"),
+    ],
+)
+def test_a_cross_reference_that_cannot_be_right(rsna, another, rows, words):
+    crossref = another.table("x.csv", "patientId,nih_image", *rows)
+    with pytest.raises(DatasetError, match=words):
+        RsnaPneumonia(rsna.root, crossref=crossref).cases()

@@ -313,3 +313,24 @@ def test_a_release_may_be_asked_for(kaggle):
     with pytest.raises(DatasetError) as caught:
         train(kaggle, release="physionet").cases()
     assert "annotations_train.csv" in str(caught.value)
+
+
+def test_sizes_as_other_programs_write_them(kaggle, another):
+    sizes = another.write("sizes.csv", ";Image_ID;Width;Height\n0;a.dicom;40;50\n1;b.dicom;40;50\n")
+    dataset = train(kaggle, sizes=sizes)
+    assert dataset.cases()[0].regions["ILD"].frame == (40, 50)
+    lines = "\n".join(dataset.report().lines())
+    assert "semicolons" in lines
+    assert "once ids were written one way" in lines
+
+
+def test_two_sizes_of_one_image_are_refused(kaggle, another):
+    sizes = another.table("sizes.csv", "image_id,width,height", "a,40,50", "b,40,50", "a,41,50")
+    with pytest.raises(DatasetError, match="two sizes"):
+        train(kaggle, sizes=sizes).cases()
+
+
+def test_sizes_of_other_images_are_refused(kaggle, another):
+    sizes = another.table("sizes.csv", "image_id,width,height", "z-1,40,50")
+    with pytest.raises(DatasetError, match="nothing in the table of sizes fits"):
+        train(kaggle, sizes=sizes).cases()

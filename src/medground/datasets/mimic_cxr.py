@@ -1,6 +1,6 @@
 """MIMIC-CXR: 377,110 radiographs of 65,379 patients with labels read from reports, and MS-CXR's boxes."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 from medground.datasets._folder.dataset import Draft, PublishedDataset
 from medground.datasets._folder.pictures import NamedPictures
 from medground.datasets._folder.vocabulary import Vocabulary
-from medground.datasets._mimic.tables import Image, Labels, Study, in_split, read_boxes, read_images, read_study_labels
+from medground.datasets._mimic.tables import Image, Labels, in_split, read_boxes, read_images, read_study_labels
 from medground.datasets.base import DatasetInfo
 from medground.datasets.report import Ledger
 from medground.errors import DatasetError
@@ -89,16 +89,27 @@ class MimicCxr(PublishedDataset):
         images = read_images(splits, self._find_optional("mimic-cxr-2.0.0-metadata.csv"), ledger)
         ledger.counts |= {"images": len(images), "patients": len({image.study[0] for image in images})}
         regions = self._regions(vocabulary, ledger)
-        studies: Mapping[Study, Labels] = {}
-        if self.labels != "none":
-            studies = read_study_labels(self._find(f"mimic-cxr-2.0.0-{self.labels}.csv"), vocabulary, ledger)
+        if regions:
+            boxed = [image.dicom for image in images]
+            ledger.join(regions, boxed, what="the split table", unit="images with boxes", larger=True)
+        studies = self._studies(images, vocabulary, ledger)
         for image in in_split(images, self.split, regions):
             if self.views == "frontal" and image.view is not None and image.view not in FRONTAL:
                 continue
             here = regions.get(image.dicom, {})
-            labels = {f: True if f in here else studies.get(image.study, {}).get(f) for f in self.findings}
+            labels = {f: True if f in here else studies.get(image.study[1], {}).get(f) for f in self.findings}
             shown = {f: here[f] for f in self.findings if f in here}
             yield Draft(image.dicom, labels, shown, image.study[0], image.view, keys=self._places(image))
+
+    def _studies(self, images: Sequence[Image], vocabulary: Vocabulary, ledger: Ledger) -> Mapping[str, Labels]:
+        """Return the labels of the studies of images, by the number of the study."""
+        if self.labels == "none":
+            return {}
+        path = self._find(f"mimic-cxr-2.0.0-{self.labels}.csv")
+        told = {study: labels for (_, study), labels in read_study_labels(path, vocabulary, ledger).items()}
+        wanted = dict.fromkeys(image.study[1] for image in images)
+        matched = ledger.join(wanted, told, what=path.name, unit="studies", larger=True)
+        return {mine: told[theirs] for mine, theirs in matched.items()}
 
     def _regions(self, vocabulary: Vocabulary, ledger: Ledger) -> Mapping[str, Mapping[str, Region]]:
         """Return MS-CXR's boxes, or nothing where its table is absent and not asked for."""

@@ -87,7 +87,10 @@ class NihChestXray14(PublishedDataset):
         boxes = self._boxes(ledger)
         entries = self._entries(ledger)
         labels = cache(partial(_labels, tuple(self.findings)))  # few combinations serve all images
-        for image in self._chosen(boxes, entries):
+        chosen = list(self._chosen(boxes, entries))
+        if entries and chosen:
+            ledger.join(chosen, entries, what="the table of image labels", unit="images", larger=True)
+        for image in chosen:
             entry, regions = entries.get(image), boxes.get(image, {})
             named = entry.positives if entry else None
             if entries and entry is None:
@@ -149,7 +152,7 @@ class NihChestXray14(PublishedDataset):
         if path is None:
             ledger.remark("table of image labels is absent: only boxed findings are known", LABEL_TABLES[0])
             return {}
-        frame = read_table(path, ["Image Index", "Finding Labels"], ["Patient ID", "View Position"])
+        frame = read_table(path, ["Image Index", "Finding Labels"], ["Patient ID", "View Position"], ledger=ledger)
         read_labels = cache(partial(_positives, Vocabulary(self.info)))
         entries: dict[str, _Entry] = {}
         for line, (image, text, patient, view) in enumerate(frame.iter_rows(), start=2):

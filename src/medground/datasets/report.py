@@ -10,6 +10,7 @@ from medground.errors import DataError, DatasetError, ImageError
 from medground.imaging.reading import image_size
 from medground.imaging.regions import Region
 from medground.paths import is_file
+from medground.tables.join import join
 
 EXAMPLES = 3
 
@@ -20,7 +21,7 @@ class Remark:
 
     Attributes:
         text: what happened to what, in the plural.
-        count: how often.
+        count: how often; 0: the text says it.
         examples: where, for the first few.
     """
 
@@ -29,6 +30,8 @@ class Remark:
     examples: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
+        if self.count == 0:
+            return self.text
         more = ", ..." if self.count > len(self.examples) else ""
         return f"{self.text}: {self.count:,}" + (f" ({', '.join(self.examples)}{more})" if self.examples else "")
 
@@ -109,6 +112,30 @@ class Ledger:
         for example in examples[:EXAMPLES]:
             if len(entry.examples) < EXAMPLES and example not in entry.examples:
                 entry.examples.append(example)
+
+    def join(
+        self, wanted: Iterable[str], given: Iterable[str], *, what: str, unit: str, larger: bool = False
+    ) -> Mapping[str, str]:
+        """Join a table to the data by one id each, and remark what did not fit.
+
+        Args:
+            wanted: ids of the data.
+            given: ids of the table.
+            what: the table, as a remark names it.
+            unit: what an id stands for, in the plural.
+            larger: the table is of more than this data, so that what it has beyond is no remark.
+
+        Returns:
+            Wanted id -> id of the table.
+
+        Raises:
+            DatasetError: nothing in the table fits.
+        """
+        found = join(((one,) for one in wanted), ((one,) for one in given), what=what, unit=unit)
+        found.require_some(DatasetError)
+        if found.missing or found.rewritten or (found.extra and not larger):
+            self.remark(found.line(extra=not larger), count=0)
+        return {mine[0]: theirs[0] for mine, theirs in found.matched.items()}
 
     def problem(self, what: str, where: str, *, expected: object = None, got: object = None) -> None:
         """Keep a problem; :meth:`raise_problems` stops at the first."""

@@ -80,7 +80,7 @@ class RsnaPneumonia(PublishedDataset):
         truths = self._from_labels(ledger) if self.split_file is None else self._from_split(self.split_file, ledger)
         if self.split_file is None:
             ledger.listed = set(truths)
-        patients = self._patients()
+        patients = self._patients(truths, ledger)
         for image, truth_ in truths.items():
             region = {FINDING: Region(FRAME, boxes=tuple(truth_.boxes))} if truth_.boxes else {}
             keys = (image, truth_.picture) if truth_.picture else (image,)
@@ -89,7 +89,7 @@ class RsnaPneumonia(PublishedDataset):
     def _from_labels(self, ledger: Ledger) -> Mapping[str, _Truth]:
         """Read the challenge's own table, one row a box."""
         path = self._find(LABELS)
-        table = read_table(path, ["patientId", "x", "y", "width", "height", "Target"])
+        table = read_table(path, ["patientId", "x", "y", "width", "height", "Target"], ledger=ledger)
         truths: dict[str, _Truth] = {}
         for line, (image, *sides, target) in enumerate(table.iter_rows(), start=2):
             _add(
@@ -115,7 +115,7 @@ class RsnaPneumonia(PublishedDataset):
             if unknown:
                 ledger.problem("a split names images that are not labelled", path.name, got=", ".join(unknown[:3]))
             return {i: labelled[i] for i in ids if i in labelled}
-        table = read_table(path, [key, "boxes", "classes"], ["img_path"])
+        table = read_table(path, [key, "boxes", "classes"], ["img_path"], ledger=ledger)
         truths: dict[str, _Truth] = {}
         for line, (image, boxes, target, picture) in enumerate(table.iter_rows(), start=2):
             listed = [] if boxes in {None, "nan"} else [box.split(";") for box in boxes.split("|")]
@@ -141,12 +141,14 @@ class RsnaPneumonia(PublishedDataset):
             classes = dict(read_table(path, ["patientId", "class"]).iter_rows())
             ledger.counts |= {f"class {name}": n for name, n in sorted(Counter(classes.values()).items())}
 
-    def _patients(self) -> Mapping[str, str]:
+    def _patients(self, images: Iterable[str], ledger: Ledger) -> Mapping[str, str]:
         """Return the NIH patient of every image that the user's cross-reference names."""
         if self.crossref is None:
             return {}
-        table = read_table(self.crossref, ["patientId", "nih_image"])
-        return {image: patient_of(nih) for image, nih in table.iter_rows() if image and nih}
+        table = read_table(self.crossref, ["patientId", "nih_image"], key=["patientId"], ledger=ledger)
+        named = {image: patient_of(nih) for image, nih in table.iter_rows() if image and nih}
+        matched = ledger.join(images, named, what="the cross-reference to NIH", unit="images", larger=True)
+        return {mine: named[theirs] for mine, theirs in matched.items()}
 
 
 def _add(

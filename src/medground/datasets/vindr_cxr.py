@@ -136,7 +136,8 @@ class VindrCxr(PublishedDataset):
         ledger.listed = set(readings)
         needed = 2 if self.readers == "majority" else 1
         exhaustive = KAGGLE_TOLD if self._release() == "kaggle" else LOCAL_TOLD
-        frames = Frames(read_sizes(self.sizes) if self.sizes else None, copies=self.copies == "original")
+        sizes = read_sizes(self.sizes, readings, ledger) if self.sizes else None
+        frames = Frames(sizes, copies=self.copies == "original")
         for image, by_reader in self._chosen(readings).items():
             together = merged(by_reader, needed, exhaustive)
             boxes = {f: together.boxes[f] for f in self.findings if f in together.boxes}

@@ -1,24 +1,22 @@
-"""Publishers' tables as they are: stripped names and values, broken headers, plain or compressed.
-
-Every value is read as text and turned into a number where it is used, so that no reader has to guess a type.
-"""
+"""Publishers' tables: text, stripped, plain or packed; see :mod:`medground.tables.reader`."""
 
 from __future__ import annotations
 
 import csv
-import gzip
 import io
-import json
 import math
-import re
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from medground.errors import DatasetError, did_you_mean
+from medground.errors import DatasetError
+from medground.tables import reader
+from medground.tables.documents import parse_json
+
+if TYPE_CHECKING:
+    from medground.datasets.report import Ledger
 
 COMPRESSED = ("", ".gz", ".zip")
 """A table may lie as it is, or packed under its own name, as mirrors and single-file downloads leave it."""
@@ -40,90 +38,43 @@ def read_bytes(path: Path) -> bytes:
     Raises:
         DatasetError: it cannot be read, or the archive does not hold exactly one file.
     """
-    try:
-        if path.suffix == ".gz":
-            return gzip.decompress(path.read_bytes())
-        if path.suffix == ".zip":
-            with zipfile.ZipFile(path) as archive:
-                members = [m for m in archive.namelist() if not m.startswith("__MACOSX")]
-                if len(members) != 1:
-                    raise DatasetError("an archive holds several files", where=path, expected="one table")
-                return archive.read(members[0])
-        return path.read_bytes()
-    except (OSError, EOFError, zipfile.BadZipFile) as error:
-        raise DatasetError("a file cannot be read", where=path, got=str(error)) from error
+    return reader.read_bytes(path, DatasetError)
 
 
-def read_table(path: Path, required: Sequence[str], optional: Sequence[str] = ()) -> pl.DataFrame:
+def read_table(
+    path: Path,
+    required: Sequence[str],
+    optional: Sequence[str] = (),
+    *,
+    key: Sequence[str] = (),
+    ledger: Ledger | None = None,
+) -> pl.DataFrame:
     """Return the named columns of a CSV file as stripped text; empty cells are null.
-
-    Blanks around names and values, a byte-order mark, surplus trailing commas and blank lines do not matter, nor does
-    the order of the columns or the case of their names.
 
     Args:
         path: the file, plain, ``.gz`` or ``.zip``.
         required: columns that must be there, as the result names them.
         optional: columns that are all null where the file lacks them.
+        key: columns whose values together stand once.
+        ledger: told what is unusual about how the table is written.
 
     Raises:
-        DatasetError: the file is empty, is no table, or lacks a required column.
+        DatasetError: the file is empty, is no table, or lacks a required column; or a line does not fit its header.
     """
-    frame = read_all(path)
-    present = {name.casefold(): name for name in frame.columns}
-    for name in required:
-        if name.casefold() not in present:
-            raise DatasetError(
-                f"a table has no column {name!r}",
-                where=path,
-                expected=", ".join(required),
-                got=", ".join(n for n in frame.columns if n) or "no columns",
-                fix=did_you_mean(name, frame.columns),
-            )
-    chosen = [
-        pl.col(present[name.casefold()]).alias(name)
-        if name.casefold() in present
-        else pl.lit(None, pl.String).alias(name)
-        for name in (*required, *optional)
-    ]
-    return frame.select(chosen)
+    table = reader.read_table(path, required, optional, key=key, error=DatasetError)
+    return _told(table, ledger)
 
 
-def read_all(path: Path) -> pl.DataFrame:
+def read_all(path: Path, *, ledger: Ledger | None = None) -> pl.DataFrame:
     """Return a whole CSV file as stripped text with stripped column names; see :func:`read_table`."""
-    content = read_bytes(path).removeprefix(b"\xef\xbb\xbf")
-    if not content.strip():
-        raise DatasetError("a table is empty", where=path, expected="a header and rows")
-    try:
-        frame = pl.read_csv(content, infer_schema=False, encoding="utf8-lossy", truncate_ragged_lines=True)
-        # A quoted name with a comma in it (OriginalImage[Width,Height]) stands for as many fields as it has parts.
-        _refuse_surplus(content, sum(1 + name.count(",") for name in frame.columns), path)
-    except pl.exceptions.PolarsError as error:
-        raise DatasetError("a table cannot be read as CSV", where=path, got=str(error).splitlines()[0]) from error
-    names = [re.sub(r"_duplicated_\d+$", "", name).strip() for name in frame.columns]  # as polars marks repeats
-    repeated = {name for name in names if name and names.count(name) > 1}
-    if repeated:
-        raise DatasetError("a table names a column twice", where=path, got=", ".join(sorted(repeated)))
-    frame.columns = [name or f"unnamed_{i}" for i, name in enumerate(names)]
-    stripped = pl.all().str.strip_chars()
-    frame = frame.with_columns(pl.when(stripped != "").then(stripped))
-    return frame.filter(~pl.all_horizontal(pl.all().is_null()))
+    return _told(reader.read_table(path, error=DatasetError), ledger)
 
 
-def _refuse_surplus(content: bytes, columns: int, path: Path) -> None:
-    """Refuse a line with more filled fields than the header: an unquoted comma has moved every field behind it."""
-    try:
-        pl.read_csv(content, infer_schema=False, encoding="utf8-lossy")
-    except pl.exceptions.ComputeError:
-        reader = csv.reader(io.StringIO(content.decode("utf-8", errors="replace")))
-        for row in reader:
-            if any(field.strip() for field in row[columns:]):
-                raise DatasetError(
-                    "a line of a table has more fields than its header",
-                    where=f"{path}, line {reader.line_num}",
-                    expected=f"{columns} fields; surplus ones are empty",
-                    got=f"{len(row)} fields",
-                    fix='quote fields that hold a comma: "A, B"',
-                ) from None
+def _told(table: reader.Table, ledger: Ledger | None) -> pl.DataFrame:
+    if ledger is not None:
+        for remark in table.remarks:
+            ledger.remark(f"tables {remark}", table.path.name)
+    return table.frame
 
 
 def read_rows(path: Path) -> list[list[str]]:
@@ -132,7 +83,7 @@ def read_rows(path: Path) -> list[list[str]]:
     Raises:
         DatasetError: the file cannot be read.
     """
-    text = read_bytes(path).decode("utf-8-sig", errors="replace")
+    text, _ = reader.decoded(read_bytes(path), path, DatasetError)
     try:
         rows = list(csv.reader(io.StringIO(text)))
     except csv.Error as error:
@@ -147,10 +98,7 @@ def read_json(path: Path, kind: type[dict[str, Any]] | type[list[Any]]) -> Any:
     Raises:
         DatasetError: it is not JSON, or its outermost value is not of the expected kind.
     """
-    try:
-        content = json.loads(read_bytes(path))
-    except (ValueError, RecursionError) as error:
-        raise DatasetError("a file is not JSON", where=path, got=str(error)) from error
+    content = parse_json(read_bytes(path), where=path, error=DatasetError)
     if not isinstance(content, kind):
         expected = "an object" if kind is dict else "a list"
         raise DatasetError("a JSON file has another shape", where=path, expected=expected, got=type(content).__name__)

@@ -49,7 +49,7 @@ def read_images(splits: Path, metadata: Path | None, ledger: Ledger) -> list[Ima
     """
     views: dict[str, str | None] = {}
     if metadata is not None:
-        views = dict(read_table(metadata, ["dicom_id", "ViewPosition"]).iter_rows())
+        views = dict(read_table(metadata, ["dicom_id", "ViewPosition"], key=["dicom_id"]).iter_rows())
     else:
         ledger.remark("table of metadata is absent: no view is known", "mimic-cxr-2.0.0-metadata.csv.gz")
     images: dict[str, Image] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,6 +12,7 @@ import numpy as np
 from medground.datasets._folder.pictures import DICOM_SUFFIXES
 from medground.datasets._folder.tables import number, read_all
 from medground.datasets.lazy import LazyRegions, Maker
+from medground.datasets.report import Ledger
 from medground.errors import DatasetError, ImageError
 from medground.imaging.reading import image_size
 from medground.imaging.regions import Region
@@ -58,13 +59,14 @@ class Frames:
         )
 
 
-def read_sizes(path: Path) -> Mapping[str, Size]:
-    """Return the original size of every image of a table ``image_id,width,height`` (or ``image_id,dim0,dim1``).
+def read_sizes(path: Path, images: Iterable[str], ledger: Ledger) -> Mapping[str, Size]:
+    """Return the original sizes of images, from a table ``image_id,width,height`` (or ``image_id,dim0,dim1``).
 
     Raises:
-        DatasetError: a column is missing, or a size is not two whole numbers.
+        DatasetError: a column is missing, a size is not two whole numbers, an image has two, or no image fits.
     """
-    table = read_all(path)
+    table = read_all(path, ledger=ledger)
+    table.columns = [name.casefold() for name in table.columns]
     columns = next((pair for pair in SIZE_COLUMNS if set(pair) <= set(table.columns)), None)
     if columns is None or "image_id" not in table.columns:
         raise DatasetError(
@@ -73,13 +75,15 @@ def read_sizes(path: Path) -> Mapping[str, Size]:
             expected="image_id,width,height",
             got=", ".join(table.columns),
         )
-    sizes = {}
+    sizes: dict[str, Size] = {}
     for image, *sides in table.select("image_id", *columns).unique(maintain_order=True).iter_rows():
         width, height = (number(side) or 0 for side in sides)
         if min(width, height) < 1 or {width % 1, height % 1} != {0}:
             raise DatasetError("a size is not two whole numbers", where=f"{path.name}, {image}", got=sides)
-        sizes[image] = (int(width), int(height))
-    return sizes
+        if sizes.setdefault(image, (int(width), int(height))) != (width, height):
+            raise DatasetError("an image has two sizes", where=f"{path.name}, {image}", got=(sizes[image], sides))
+    matched = ledger.join(images, sizes, what="the table of sizes", unit="images", larger=True)
+    return {mine: sizes[theirs] for mine, theirs in matched.items()}
 
 
 def regions_of(boxes: Mapping[str, ByReader], needed: int, frames: Frames, image: Path) -> LazyRegions:
