@@ -21,9 +21,13 @@ from medground.judges._evidence.split import by_task
 from medground.judges.base import Overlay, Query, Request, Ruling
 
 #: Raised whenever a rule or the lexicon changes what a reply is taken to say.
-VERSION = "1"
+VERSION = "2"
 
 _POINT = re.compile(r"([a-z][a-z0-9 _]{1,40}?) at \((-?\d+(?:\.\d+)?), ?(-?\d+(?:\.\d+)?)\)", re.I)
+
+
+#: Of the chest, which is the limit of the heart on PA films.
+_HALF = re.compile(r"\b(?:one )?half\b(?= (?:of )?(?:the|its|as|that|thorac\w+|chest))", re.I)
 
 
 class Evidence:
@@ -50,6 +54,8 @@ class Evidence:
         diagnostic = [request for request in query.requests if request.evidence_type != "visual"]
         if diagnostic:
             text = spell(clean(reply))
+            if any(request.task == "cardiomegaly" for request in diagnostic):
+                text = _HALF.sub("0.5", text)
             split = by_task(text, [request.task for request in diagnostic])
             alone = len(diagnostic) == 1
             readings += [
@@ -79,6 +85,9 @@ class _Reading:
             and (sentences or len(whole) < 12)
         ):
             concluded.polarities.append(bare)
+        if not concluded.polarities and concluded.elliptic is not None:
+            word = "yes" if concluded.elliptic else "no"
+            concluded.polarities += [label for label in (bare_answer(word, query, request.task),) if label is not None]
         self.covered: set[str] = set()
         self._conclusion(concluded, sentences)
         self._words(sentences)

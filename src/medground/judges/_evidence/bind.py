@@ -12,8 +12,8 @@ from medground.judges.base import Evidence, Quantity
 
 #: Words before a number that make it a limit, whatever it equals.
 _LIMIT_BEFORE = re.compile(
-    r"(?:\b(?:limits?|thresholds?|cut-?\s?offs?|criteri(?:on|a)|minimum|maximum|required?|needs?|needed|needing|must be|should be|"
-    r"allowed|accept\w*|ceiling|mark|normal|normal range|reference(?: interval| range)?|interval|range|at least|up to|anything|from|bound|"
+    r"(?:\b(?:limits?|thresholds?|cut-?\s?offs?|criteri(?:on|a)|minimum|maximum|required?|needs?|needed|needing|requirements?|"
+    r"allowed|accept\w*|ceiling|mark|normal|hits?|(?:starts?|begins?|kicks? in|sets? in)(?: at| from)?|once|normal range|reference(?: interval| range)?|interval|range|at least|up to|anything|from|bound|"
     r"rule|no less than|or|standard)\b|>=|<=)[^\d.;]{0,28}$",
     re.I,
 )
@@ -35,13 +35,44 @@ _COMPARED = re.compile(
     r"within|short of|meets?|to call|called|enlarged from|than)\b|[<>])[^\d.;]{0,24}$",
     re.I,
 )
-_DENIED_BEFORE = re.compile(r"(?:\b(?:isn't|is not|wasn't|was not|not|rather than|instead of)\s+)$", re.I)
+#: What others said, or what is denied: "I disagree with 95", "not 0.61", "your 0.61".
+_DENIED_BEFORE = re.compile(
+    r"(?:\b(?:isn't|is not|wasn't|was not|not|rather than|instead of|disagree with|as opposed to|contrary to|unlike|nowhere near|different from|"
+    r"(?:(?:do|does|did|could)(?:n't| not)|can't|cannot|can not|unable to) (?:get|see|find|read|obtain|measure|confirm|reproduce|support|match|agree with)|"
+    r"(?:your|his|her|their|colleague'?s?|(?:stated|suggested|quoted|proposed|claimed|mentioned)(?= (?:value|ratio|figure|number|angle|of)|\s*$))"
+    r"(?: (?:value|ratio|figure|number|reading|angle|estimate|measurement|result|colleague'?s?))?|"
+    r"(?:you|he|she|they|colleague)(?:'ve| have| has)? (?:get|gets|got|reads?|sa(?:y|ys|id)|measured?|suggest\w*|quot\w+|stat\w+|mention\w*|propos\w+|claim\w*|"
+    r"report\w*|cit\w+))\s+(?:(?:of|that|value|a|an|the|rib|ratio|angle)\s+)*)$",
+    re.I,
+)
 _DENIED_AFTER = re.compile(
-    r"^\s*(?:isn't (?:right|correct)|is (?:wrong|not (?:right|correct))|was (?:wrong|a mistake))", re.I
+    r"^[\s,]*(?:(?:degrees?|tracheal widths?)\s+)?(?:(?:isn't|is not|does(?:n't| not)|cannot|can't|can not) (?:be )?(?:right|correct|match|agree|what|supported|"
+    r"confirm\w*|reproduc\w*|fit|the (?:value|number|figure))|is (?:wrong|incorrect|not (?:right|correct)|too (?:high|low)|a mistake|off)|"
+    r"was (?:wrong|a mistake|incorrect)|(?:that )?(?:you|your colleague|he|she|they) (?:read|report|mention|suggest|got|get|quote|state|propose)\w*)",
+    re.I,
+)
+#: An interval of at least so many degrees is a range of normal, not an uncertain value.
+_WIDE = 25
+_NAMED_BEFORE = re.compile(
+    r"\b(?:limit|threshold|cut-?\s?off|ceiling|minimum|criterion)\b(?: (?:of|is|was|at|for (?:PA|AP)))*[\s:=>]*$|"
+    r"\b(?:require|need|demand|want|ask for)s? (?:at least|a minimum of|no (?:less|fewer) than) $|"
+    r"\b(?:once|when|if) (?:the|its) [a-z]+ (?:hits|reaches|passes|exceeds|is)(?: at least)? $",
+    re.I,
+)
+_NAMED_AFTER = re.compile(
+    r"^\s*(?:(?:ribs?|degrees?|tracheal widths?)\s+)?(?:are|is) (?:needed|required|necessary)|"
+    r"^\s*(?:(?:is|as|was)|,) (?:the|our) (?:upper |lower |usual )?(?:limit|threshold|cut-?\s?off|ceiling|minimum|bound)",
+    re.I,
+)
+#: The value is said to equal the threshold.
+_ON_LIMIT = re.compile(
+    r"\b(?:right|exactly|just|precisely|sits|lies|is|equals?|equal to|squarely)(?: right| exactly| just)? (?:at|on|to)? ?(?:the |our )?(?:very )?"
+    r"(?:limit|threshold|cut-?\s?off|boundary|borderline|edge|border)",
+    re.I,
 )
 _DIFFERENCE = re.compile(
-    r"^\s*(?:degrees?\s+)?(?:above|below|short of|over|under|more|less|beyond|past)\s+(?:than\s+)?(?:the|our|its)?\s*(?:upper|lower|normal)?\s*"
-    r"(?:limit|threshold|range|cut|required|needed|\d)",
+    r"^\s*(?:degrees?\s+)?(?:(?:of|from|away from|off) the (?:limit|threshold|cut|border|boundary)|(?:above|below|short of|over|under|more|less|beyond|past)\s+(?:than\s+)?(?:the|our|its)?\s*(?:upper|lower|normal)?\s*"
+    r"(?:limit|threshold|range|cut|required|needed|\d))",
     re.I,
 )
 _INTERVAL = re.compile(r"(?<![\d.])(\d*\.?\d+)\s*(?:%|degrees?)?\s*(?:to|-|up to)\s*(\d*\.?\d+)", re.I)
@@ -114,10 +145,12 @@ class Binder:
         self.limits = thresholds(evidence)
         self.sided = sum(q.side is not None for q in self.quantities) > 1
         self.bound = Bound()
+        self._on_limit = False
 
     def read(self, sentence: str) -> None:
         """Explain one sentence's numbers."""
         found = numbers(sentence)
+        self._on_limit = self._on_limit or _ON_LIMIT.search(sentence) is not None
         if self.task == "ascending_aorta_enlargement" and (match := _NOTHING.search(sentence)):
             clause = re.split(r"[;.,]\s", sentence[match.start() :])[0]
             if not _HYPOTHETICAL.search(sentence[: match.start()][-12:] + clause):
@@ -165,6 +198,10 @@ class Binder:
                 self.bound.limit_stated = True
             else:
                 self._value(sentence, value, 0.0)
+        if self._on_limit and self.asks_value and not self.bound.values and len(self.quantities) == 1:
+            (quantity,) = self.quantities
+            for limit in [limit for limit in self.bound.limits if _within(limit, quantity, 0.0)][:1]:
+                self._value("", limit, 0.0)
         return self.bound
 
     def _is_limit(self, value: float) -> bool:
@@ -182,6 +219,7 @@ class Binder:
             match.span()
             for match in _INTERVAL.finditer(sentence)
             if any(self._is_limit(float(end)) or self._is_limit(float(end) * scale) for end in match.groups())
+            or (self.task == "carina_angle" and float(match[2]) - float(match[1]) >= _WIDE)
         ]
 
     def _scaled(self, number: Number) -> float:
@@ -192,8 +230,10 @@ class Binder:
     def _role(self, number: Number, before: str, after: str, inherited: bool, in_range: bool) -> str:
         """Say what a number stands for: value, limit, wrong limit, bare limit, distance, unread or skip."""
         value = self._scaled(number)
-        if _DENIED_BEFORE.search(before) or _DENIED_AFTER.match(after) or number.unit in ("count", "mm"):
+        if _DENIED_BEFORE.search(before) or _DENIED_AFTER.match(after) or number.unit == "count":
             return "skip"
+        if number.unit == "mm":
+            return "value" if self._agrees(number, number.value) else "skip"
         if number.unit == "px":
             return "distance" if self.pixels else "skip"
         return self._explain(number, value, before, after, inherited, in_range)
@@ -213,6 +253,8 @@ class Binder:
         cued = strong or (not measured and _COMPARED.search(before) is not None)
         if in_range and not is_limit:
             return "skip"
+        if near and value == 0 and "if" not in before and "normal" not in after:
+            return "value"
         if in_range or cued:
             return self._cued(near, is_limit, strong and measured, _strictly_limit(before, after), strong)
         if inherited and (is_limit or not near):
@@ -244,7 +286,7 @@ class Binder:
         )
 
     def _wrong_unit(self, number: Number) -> bool:
-        return self.task in ("carina_angle", "inspiration") and number.unit in ("rad", "%")
+        return number.unit == "mm" or (self.task in ("carina_angle", "inspiration") and number.unit in ("rad", "%"))
 
     def _agrees(self, number: Number, value: float) -> bool:
         return any(_within(value, q, number.rounding * (0.01 if number.unit == "%" else 1)) for q in self.quantities)
@@ -255,10 +297,10 @@ class Binder:
         whole = number.decimals == 0 and number.unit == ""
         if self.task == "inspiration":
             return whole and 1 <= number.value <= 13
-        if self.task == "carina_angle":
-            return number.value <= 180
         if whole and _NOUN.match(after):
             return False
+        if self.task == "carina_angle":
+            return number.value <= 180
         if self.task == "descending_aorta_tortuous":
             return not whole
         return True
@@ -336,18 +378,7 @@ class Binder:
 
 def _strictly_limit(before: str, after: str) -> bool:
     """Words that name the number itself a limit: "the limit of 3.04", "where 3.04 is the limit"."""
-    return re.search(
-        r"\b(?:limit|threshold|cut-?\s?off|ceiling|minimum|criterion)\b(?: (?:of|is|was|at|for (?:PA|AP)))*[\s:=>]*$",
-        before,
-        re.I,
-    ) is not None or (
-        re.match(
-            r"^\s*(?:(?:is|as|was)|,) (?:the|our) (?:upper |lower |usual )?(?:limit|threshold|cut-?\s?off|ceiling|minimum|bound)",
-            after,
-            re.I,
-        )
-        is not None
-    )
+    return _NAMED_BEFORE.search(before) is not None or _NAMED_AFTER.match(after) is not None
 
 
 def _within(value: float, quantity: Quantity, rounding: float) -> bool:

@@ -19,7 +19,7 @@ _INLINE_LIST = re.compile(r"(?<=[\s:])\(?\d\)\s+(?=[A-Za-z0-9])")
 _EMPHASIS = re.compile(r"[*_`~]{1,3}(?=\S)|(?<=\S)[*_`~]{1,3}|```\w*")
 _VERDICT_KEYS = frozenset(("coverage", "faithfulness", "grade", "score", "verdict", "rating"))
 _TO_JUDGE = re.compile(
-    r"\b(?:evaluator|grader|judges?\b|grad(?:e|ed|ing)\b|scor(?:e|ing)\b|mark this|faithful|coverage\s*[=:]|verdict\s*(?:is|[=:])?\s*[\"']?[01]\b|rubric|"
+    r"\b(?:evaluator|grader|judges?\b|(?<!would )(?<!i'd )grad(?:e|ed|ing)\b|scor(?:e|ing)\b|mark this|faithful|coverage\s*[=:]|verdict\s*(?:is|[=:])?\s*[\"']?[01]\b|rubric|"
     r"ignore (?:all |the |any )?(?:previous|above|prior|instructions)|instructions? (?:above|below)|system\s*:|"
     r"(?:the )?(?:correct|expected) (?:rating|grade)|end of (?:reply|candidate)|as a judge|assistant answered)",
     re.I,
@@ -35,7 +35,7 @@ _WORDS = {
     0xB0: " degrees ",
     0xBA: " degrees ",
     0xD7: " x ",
-    0x2192: " ",
+    0x2192: " so ",
     0x21D2: " so ",
     0xB1: " +- ",
     0x2019: "'",
@@ -60,6 +60,8 @@ def clean(reply: str) -> str:
     text = reply.translate(_WORDS)
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
+    if "->" in text:
+        text = text.replace("-->", " so ").replace("->", " so ") if "<!--" not in text else text
     if "</think" in text and "<think" not in text:
         text = text.rsplit("</think", 1)[1].partition(">")[2]
     if "<" in text:

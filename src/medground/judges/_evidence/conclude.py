@@ -6,31 +6,37 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from medground.judges._evidence.lexicon import HEDGE, NEGATED_AFTER, NEGATION, RULE, lexicon
+from medground.judges._evidence.idioms import plain
+from medground.judges._evidence.lexicon import ABOVE, COMPARED, GOOD, HEDGE, NEGATED_AFTER, NEGATION, RULE, lexicon
 from medground.judges._evidence.numbers import numbers
 from medground.judges._evidence.split import clauses
+from medground.judges._evidence.words import Words
 
 #: Clauses that state a rule even without a number.
-_ALWAYS_RULE = re.compile(
-    r"\b(?:counts? (?:as|only|when)|(?:is|are) called|means? (?:no |AP|PA|that)|indicates?|normal range|reference (?:interval|range)|"
-    r"anything|at least|or more|we accept|must be|has to be|have to be|would have to|only from|is what we call|would be needed|"
+_ALWAYS_RULE = Words(
+    r"\b(?:counts? (?:as|only|when)|(?:is|are) called|normal range|reference (?:interval|range)|"
+    r"anything|at least|or more|we accept|would have to|only from|is what we call|would be needed|"
     r"(?:threshold|limit|criterion|cut-?off) (?:for|of) (?!\\d)|would be (?:enlarge|abnormal|normal|wide|dilat)|(?:none|nothing|0) (?:is|as) normal|"
-    r"for a level|needed to|to call|both (?:less|below)|counts\b|we only speak of|range we label|would be the minimum)|>=",
-    re.I,
+    r"for a level|needed to|to call|both (?:less|below)|counts\b|(?:one|we|i|you)(?:'d| would| should| only| can)? (?:only )?(?:speak|talk) of|(?:from|above|below|beyond|over|under) which|range we label|would be the minimum)",
+    also=r">=",
 )
 _FINAL = re.compile(
-    r"^(?:so|hence|thus|therefore|this|that makes|i\.?e\.?|overall|in (?:summary|short)|conclusion|verdict|result|final)\b",
+    r"^(?:(?:since|as) (?:both|neither|the|it|this)|so|hence|thus|therefore|this|that makes|i\.?e\.?|overall|in (?:summary|short)|conclusion|verdict|result|final)\b",
     re.I,
 )
-_CASE = re.compile(r"\b(?:that|this|which) is (?:indeed )?the case\b|\bapplies here\b|\bis met\b", re.I)
+_ELLIPSIS = re.compile(
+    r"^(?:so |and |but |here,? |hence |in this case,? )?(?:(?:it|this|that|which|they|he|she)\b|the [a-z ]{3,40}(?= (?:is|does|are|was)(?: not|n't))) "
+    r"(?P<not>isn't|is not|does(?:n't| not)|are(?:n't| not)|was(?:n't| not)|has(?:n't| not))?(?P<is>is|does|are|was|has)?(?: here| so| the case)?\s*(?:\([^)]*\))?[.!]?$",
+    re.I,
+)
+_CASE = Words(r"\b(?:that|this|which) is (?:indeed )?the case\b|\bapplies here\b|\bis met\b")
 _STATED = re.compile(r"^\s*(?:>=?|<=?|at least|from|up to)?\s*[\d.]+(?: or (?:more|less))?\s*:", re.I)
 _YES_NO = re.compile(r"^(?:so |hence |and )?(yes|no)\b[\s,.!:]*(?:indeed|quite clearly|definitely)?\s*[.!]?$", re.I)
 _FIRST = re.compile(r"^\W*(yes|no)\b", re.I)
-_EVALUATING = re.compile(
+_EVALUATING = Words(
     r"\b(?:noticeabl\w+|striking\w*|mild\w*|marked\w*|moderate\w*|significant\w*|borderline|generous\w*|impressive|worri\w+|concern\w*|"
     r"reassuring|healthy|bad|great|excellent|perfect\w*|severe\w*|bulky|chunky|sizeable|massive|huge|tiny|odd|unusual\w*|typical\w*|"
     r"excessive\w*|limited|reduced|diminished|decreased|increased|favourable|favorable|correct|proper\w*|dubious|questionable)\b",
-    re.I,
 )
 _IMAGE_SIDE = re.compile(
     r"(?:\b(?:on|to|towards) )?(?:the )?(?:(?:image|picture|film|viewer|observer)(?:'s)?[\s-](?:left|right)(?: side)?|"
@@ -39,20 +45,33 @@ _IMAGE_SIDE = re.compile(
 )
 _IDIOM = re.compile(r"\bright (?:in|on|at|down|through|along|where)\b|\b(?:all|that's|quite) right\b", re.I)
 _DIRECTION = re.compile(r"\b(right|left)(?:wards?|[\s-]hand(?: side)?)?\b", re.I)
-_MIDDLE = re.compile(
-    r"\b(?:midline|mid[\s-]line|middle|central\w*|cent(?:re|er)(?:ed)?|touch\w*|straight down|in line|where it belongs|flat|none)\b",
+_LETTER = re.compile(r"\b(to|towards?|the|on|patient's|pt) ([RL])\b")
+_OFF_LINE = re.compile(
+    r"\b(off|from|(?:right|left)(?: side)?(?: of)?|one side of|out of|beyond|past) (?:the )?(?:vertebral |spinal )?(?:mid-?line|middle|cent(?:re|er))\b",
     re.I,
 )
-_WHOLE = re.compile(r"\b(?:whole|wholly|entire\w*|complete\w*|full\w*|all of)\b", re.I)
-_MUST = re.compile(r"\b(?:counts?|only|rules?|must|has to|have to|before i count|required|criteri\w+)\b", re.I)
+_MIDDLE = Words(
+    r"\b(?:midline|mid[\s-]line|middle|central\w*|cent(?:re|er)(?:ed)?|touch\w*|straight down|in line|where it belongs|flat|none)\b",
+)
+_WHOLE = Words(r"\b(?:whole|wholly|entire\w*|complete\w*|full\w*|all of)\b")
+_MUST = Words(r"\b(?:counts?|only|rules?|must|has to|have to|before i count|required|criteri\w+)\b")
 _CUT = re.compile(
     r"\b(right|left)\s+(?:\w+\s+)?(apex|apices|costophrenic|angle|lung|border|side|margin|rib|top|bottom|sulcus)\w*",
     re.I,
 )
-_LOST = re.compile(
+_LOST = Words(
     r"cut[\s-]?off|clipped|truncat\w+|missing|lost|outside|not (?:included|captured|shown)|cropped|runs out|excluded",
+)
+
+
+#: A judging word that only names the numbers behind it: "(acceptable: 0.4 or above)".
+_LABELLED = re.compile(
+    r"\b((?:acceptable|normal|expected|adequate|allowed|desired|abnormal|enlarged|widened|positive|good|ok)\b)"
+    r"(?:[\s:=(>]|\b(?:is|are|would|will|be|lies|runs|goes|of|an?|the|angles?|ratios?|range|values?|at|least|from|up|to|below|under|over|above|between|anything|starts|begins)\b)*[:=>\s](\d*\.?\d+)",
     re.I,
 )
+_PART = Words(r"\b(?:apex|apices|apical|sides?|lateral\w*|bottom|bases?|basal|tops?|margins?|costophrenic|sulci)\b")
+_LUNGS = Words(r"\b(?:lungs?|chest|film|image|picture|all|everything|nothing|every|field|coverage|inclusion)\b")
 
 
 @dataclass
@@ -62,10 +81,12 @@ class Concluded:
     Attributes:
         polarities: every label that was claimed.
         unread: clauses with a judging word outside the lexicon.
+        elliptic: whether "it is" or "it is not" was said without a word behind it.
     """
 
     polarities: list[int] = field(default_factory=list)
     unread: int = 0
+    elliptic: bool | None = None
 
 
 def conclude(task: str, sentences: Sequence[str], limits: Sequence[float]) -> Concluded:
@@ -75,7 +96,9 @@ def conclude(task: str, sentences: Sequence[str], limits: Sequence[float]) -> Co
     [1]
     """
     out = Concluded()
-    for sentence in sentences:
+    weak: list[int] = []
+    for raw in sentences:
+        sentence = _LABELLED.sub(lambda m: m[0][len(m[1]) :] if _is(float(m[2]), limits) else m[0], plain(raw))
         parts = clauses(sentence)
         if _is_rule_sentence(task, sentence, parts, limits):
             continue
@@ -84,17 +107,47 @@ def conclude(task: str, sentences: Sequence[str], limits: Sequence[float]) -> Co
             if _is_rule(part, limits):
                 rule = clause_polarity(task, part)
                 continue
-            if rule and _CASE.search(part):
-                out.polarities.append(rule[-1])
+            short = _ELLIPSIS.match(part)
+            if rule and (_CASE.search(part) or short):
+                denied = short is not None and short["not"] is not None
+                out.polarities.append(1 - rule[-1] if denied else rule[-1])
                 continue
+            if short is not None:
+                out.elliptic = short["not"] is None
             if HEDGE.search(part):
                 continue
             read = clause_polarity(task, part)
             if read is None:
                 out.unread += _EVALUATING.search(part) is not None
+                weak += _compared(task, part)
+            elif task == "inclusion" and _one_part(part):
+                weak += read
             else:
                 out.polarities += read
+    if not out.polarities:
+        out.polarities = weak
     return out
+
+
+def _is(value: float, limits: Sequence[float]) -> bool:
+    return any(abs(value - limit) <= 1e-9 for limit in limits)
+
+
+def _compared(task: str, clause: str) -> list[int]:
+    """The labels that comparisons with an unnamed limit stand for."""
+    out = []
+    for match in COMPARED.finditer(clause):
+        good = GOOD[task]
+        above = ABOVE.get(task) if match["out"] is None else None if good is None else 1 - good
+        if above is not None:
+            flipped = _denied(clause, match.start()) != (match["below"] is not None)
+            out.append(1 - above if flipped else above)
+    return out
+
+
+def _one_part(clause: str) -> bool:
+    """Whether a clause finds some parts of the lungs fine, and says nothing of the others."""
+    return _PART.search(clause) is not None and _LUNGS.search(clause) is None and _LOST.search(clause) is None
 
 
 def clause_polarity(task: str, clause: str) -> list[int] | None:
@@ -141,7 +194,8 @@ def directions(sentences: Sequence[str]) -> list[str]:
         for part in re.split(r";\s+|,\s+(?=as\b|so\b|but\b|it\b|which\b)", sentence):
             if is_side_rule(part) or HEDGE.search(part):
                 continue
-            text = _IDIOM.sub(" middle " if "middle" in part else " ", _IMAGE_SIDE.sub(" ", part))
+            text = _LETTER.sub(lambda m: f"{m[1]} {'right' if m[2] == 'R' else 'left'}", _OFF_LINE.sub(r"\1 off", part))
+            text = _IDIOM.sub(" middle " if "middle" in part else " ", _IMAGE_SIDE.sub(" ", text))
             sides = [m[1].lower() for m in _DIRECTION.finditer(text) if not _denied(text, m.start())]
             if sides:
                 out.append("&".join(dict.fromkeys(sides)))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 _UNITS = [
     "zero",
@@ -39,12 +40,14 @@ _SPOKEN = re.compile(rf"\b({_TENS_RE})[\s-]({'|'.join(_UNITS[1:10])})\b|\b({_ONE
 _HUNDRED = re.compile(rf"\b(?:one|a)\s+hundred(?:\s+and)?(?:\s+({_TENS_RE}))?(?:[\s-]({_ONE}))?\b", re.I)
 _POINT = re.compile(rf"\b({_ONE}|{_TENS_RE}|\d+)\s+point\s+((?:(?:{_ONE}|\d)\b\s?)+)", re.I)
 _HALF = re.compile(rf"\b({_ONE})\s+and\s+a\s+half\b", re.I)
+_HALF_PERCENT = re.compile(r"\bhalf (?:a|of a|of one|of 1) ?(?:percent|per cent|%)", re.I)
 _ORDINAL = re.compile(r"\b(fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth)\b(?!\s+of\b)", re.I)
 _ORDINAL_DIGITS = re.compile(r"\b(\d{1,2})(?:st|nd|rd|th)\b", re.I)
+_FRACTION = re.compile(r"(?<![\d./])\d+(?:\.\d+)?\s*/\s*\d+(?:\.\d+)?\s*(?==|of\b)")
 _SHARE = re.compile(r"\b(?:a|an|about a|one)\s+(third|quarter|fifth|tenth)\b(?:\s+of\b)?", re.I)
 _COMMA = re.compile(r"(?<![\d.,])(\d{1,3}),(\d{1,4})(?!\d|[.,]\d|,\s?\d)")
 _HAS_WORD = re.compile(
-    rf"\b(?:{_ONE}|{_TENS_RE}|hundred|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|third|quarter)\b",
+    rf"\b(?:{_ONE}|{_TENS_RE}|hundred|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|third|quarter|half)\b",
     re.I,
 )
 _NUMBER = re.compile(
@@ -53,6 +56,8 @@ _NUMBER = re.compile(
     r"1/px\b|per pixel\b|levels?\b|rows?\b|points?\b|views?\b|times\b))?(?![\d])",
     re.I,
 )
+#: Between two numbers that share the unit of the second.
+_AND = re.compile(r"\s*(?:,|/|and|versus|vs|against|to)\s*", re.I)
 
 
 @dataclass(frozen=True)
@@ -87,9 +92,12 @@ def spell(text: str) -> str:
     """
     if "," in text:
         text = _COMMA.sub(r"\1.\2", text)
+    if "/" in text:
+        text = _FRACTION.sub("", text)
     text = _ORDINAL_DIGITS.sub(r"\1", text)
     if not _HAS_WORD.search(text):
         return text
+    text = _HALF_PERCENT.sub("0.5 percent", text)
     text = _HUNDRED.sub(lambda m: str(100 + sum(_VALUES[w.lower()] for w in m.groups() if w)), text)
     text = _HALF.sub(lambda m: f"{_VALUES[m[1].lower()]}.5", text)
     text = _POINT.sub(_decimal, text)
@@ -134,4 +142,7 @@ def numbers(text: str) -> list[Number]:
         decimals = len(written.partition(".")[2]) - power
         unit = _KINDS.get((match["unit"] or "").strip(" -").lower(), "")
         out.append(Number(float(written) * 10.0**power, unit, max(decimals, 0), match.start(), match.end()))
+    for i, (number, following) in enumerate(itertools.pairwise(out)):
+        if following.unit == "px" and not number.unit and _AND.fullmatch(text, number.end, following.start):
+            out[i] = replace(number, unit="px")
     return out
