@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import os
 import signal
 import sys
+import threading
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -473,13 +475,22 @@ def main() -> None:
         from medground.escaping import for_terminal
 
         typer.echo(f"error: {for_terminal(str(error))}", err=True)
-        sys.exit(4 if isinstance(error, LimitError) else 1)
+        _exit(4 if isinstance(error, LimitError) else 1)
     except _TerminatedError:
         typer.echo("stopped by a signal; the same command goes on from there", err=True)
-        sys.exit(143)
+        _exit(143)
     except KeyboardInterrupt:
         typer.echo("stopped by the keyboard; the same command goes on from there", err=True)
-        sys.exit(130)
+        _exit(130)
+
+
+def _exit(code: int) -> NoReturn:
+    """End the process, even where a thread of the engine hangs in a model or on a disk."""
+    if any(thread.name.startswith("medground") for thread in threading.enumerate()):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 class _TerminatedError(KeyboardInterrupt):

@@ -10,7 +10,8 @@ import pytest
 
 from medground.benchmarks.requests import Exchange, Transcript
 from medground.errors import DataError, LimitError, RunError
-from medground.running.local import Allowance, run_local
+from medground.running.allowance import Allowance
+from medground.running.local import run_local
 from medground.running.options import Options
 from medground.running.plan import make_plan
 from medground.running.profile import Profile, total

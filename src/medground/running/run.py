@@ -14,10 +14,11 @@ from medground.benchmarks.base import Benchmark
 from medground.benchmarks.results import Summary
 from medground.errors import RunError
 from medground.identity import fingerprint_of
+from medground.running.allowance import Allowance
 from medground.running.chunks import Receipt
 from medground.running.jsonable import plain, to_json
 from medground.running.ledger import SessionLedger
-from medground.running.local import Allowance, Work, run_local
+from medground.running.local import Work, run_local
 from medground.running.manifest import Manifest
 from medground.running.names import folder_name
 from medground.running.options import Options, available_cores

@@ -99,6 +99,7 @@ class Store:
         self._lock = FolderLock(folder)
         self._receipts: dict[Path, Receipt] = {}
         self._written: set[Path] = set()
+        self._closed = False
 
     def __enter__(self) -> Store:
         try:
@@ -119,6 +120,7 @@ class Store:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._closed = True
         self._lock.release()
 
     def _take_over(self) -> None:
@@ -229,6 +231,7 @@ class Store:
         Raises:
             RunError: the disk is full or the folder cannot be written; the chunk then does not count.
         """
+        self._refuse_when_closed(chunk)
         files = self._said_files(chunk)
         table, arrays = predictions.encode(transcripts)
         try:
@@ -253,6 +256,7 @@ class Store:
         Raises:
             RunError: the disk is full or the folder cannot be written; the chunk then does not count.
         """
+        self._refuse_when_closed(chunk)
         files = self._row_files(chunk)
         rows = encode_rows([row for _, part in measured for row in part.rows], schema)
         arrays = pack_arrays((item_id, part.arrays) for item_id, part in measured)
@@ -265,6 +269,11 @@ class Store:
             raise self._cannot_write(files.table, error) from error
         self._receipts[files.receipt] = receipt
         self._written.add(files.receipt)
+
+    def _refuse_when_closed(self, chunk: Chunk) -> None:
+        """A model that hung and came back after the run was given up must not write into another's folder."""
+        if self._closed:
+            raise RunError("the run folder is closed", where="/".join(chunk.path))
 
     @property
     def n_finished(self) -> int:

@@ -6,8 +6,12 @@ keeps them; what it returns is what the same item gives in any other process.
 
 from __future__ import annotations
 
+import faulthandler
 import multiprocessing
-from collections.abc import Callable
+import os
+import signal
+import threading
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -20,9 +24,31 @@ from medground.running.pictures import look_at
 from medground.running.threads import fixed_torch_threads
 
 
-def process_pool(workers: int) -> Executor:
-    """Return a pool of processes that inherit nothing but the modules that they import."""
-    return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
+def process_pool(workers: int, lifetime: float | None = None) -> Executor:
+    """Return a pool of processes that inherit nothing but the modules that they import, and end with this one.
+
+    Args:
+        workers: how many.
+        lifetime: seconds after which a process ends itself, even while a model hangs; None: never.
+    """
+    context = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(lifetime,))
+
+
+def _begin(lifetime: float | None) -> None:
+    # Ctrl-C on a terminal reaches the whole group: the run takes what its processes still say.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, name="medground-parent", daemon=True).start()
+    if lifetime is not None:
+        # Needs no lock of the interpreter, which a model that hangs may hold.
+        faulthandler.dump_traceback_later(lifetime, exit=True, file=os.open(os.devnull, os.O_WRONLY))
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def submit(pool: Executor, task: Task, fingerprint: str, index: int) -> Future[tuple[Outcomes, list[Picture]]]:
@@ -49,7 +75,7 @@ class _Opened:
 
     fingerprint: str
     stages: Stages
-    items: list[Item]
+    items: Sequence[Item]
 
 
 _cast = Cast()
@@ -60,7 +86,7 @@ def _in_process(task: Task, fingerprint: str, index: int) -> tuple[Outcomes, lis
     # One thread a process: the processes are the parallelism, and sums do not depend on their number.
     with fixed_torch_threads(1) as limit:
         if not _opened or _opened[0].fingerprint != fingerprint:
-            _opened[:] = [_Opened(fingerprint, task.open(_cast.players(task.roles)), list(task.items()))]
+            _opened[:] = [_Opened(fingerprint, task.open(_cast.players(task.roles)), task.items())]
         limit()
         opened = _opened[0]
         return converse(opened.stages, opened.items[index], task.batch_size)
