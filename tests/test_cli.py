@@ -36,9 +36,9 @@ def test_run_then_compare_then_score(run_file: Path, tmp_path: Path) -> None:
     assert {r["difference"] for r in centre if r["difference"] is not None} == {0}
     shown = medground("compare", f"{out}/tiny", f"{out}/again")
     assert "tiny:baseline_centre minus again:baseline_centre" in shown.stdout
-    assert "over all" in shown.stdout
+    assert "mean of groups" in shown.stdout
     assert "Nodule" not in shown.stdout
-    assert "Nodule" in medground("compare", f"{out}/tiny", f"{out}/again", "--by-finding").stdout
+    assert "Nodule" in medground("compare", f"{out}/tiny", f"{out}/again", "--by-group").stdout
     scored = medground("score", f"{out}/tiny", "--protocol", "medklip")
     assert scored.returncode == 0, scored.stderr
     assert "medklip-" in scored.stdout

@@ -149,8 +149,8 @@ def report(
 def compare(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="folders of finished runs")],
     models: Annotated[str | None, typer.Option("--models", help="labels, parted by commas: only these")] = None,
-    by_finding: Annotated[
-        bool, typer.Option("--by-finding", help="show each finding, not the macro means alone")
+    by_group: Annotated[
+        bool, typer.Option("--by-group", help="show each group (finding, type), not the whole alone")
     ] = False,
     json: Json = False,
 ) -> None:
@@ -159,7 +159,7 @@ def compare(
     from medground.commands import compare as comparing
 
     chosen = [name.strip() for name in models.split(",") if name.strip()] if models else []
-    terminal.show_comparison(comparing.compare_runs(*runs, models=chosen), by_finding=by_finding, as_json=json)
+    terminal.show_comparison(comparing.compare_runs(*runs, models=chosen), by_group=by_group, as_json=json)
 
 
 @app.command()

@@ -109,17 +109,17 @@ def show_score(score: Score, *, as_json: bool) -> None:
         _echo(f"\nscores: {score.folder}")
 
 
-def show_comparison(comparison: Comparison, *, by_finding: bool, as_json: bool) -> None:
-    """Show paired differences, a table a pair of models; those of single findings where asked."""
+def show_comparison(comparison: Comparison, *, by_group: bool, as_json: bool) -> None:
+    """Show paired differences, a table a pair of models; those of single groups (findings, types) where asked."""
     if as_json:
         _print_json(comparison.data)
         return
     for note in comparison.notes:
         _echo(note)
-    table = comparison.table if by_finding else comparison.table.filter(comparison.table["group"] == "over all")
+    table = comparison.table if by_group else comparison.overall
     for who, part in table.group_by("dataset", "first", "second", maintain_order=True):
         show_table(part.drop("dataset", "first", "second"), "{}: {} minus {}".format(*who))
-    _echo("difference in percentage points" + ("" if by_finding else "; each finding: --by-finding"))
+    _echo("differences of shares in percentage points" + ("" if by_group else "; each group: --by-group"))
 
 
 def show_verification(results: Sequence[CaseResult], *, as_json: bool) -> None:

@@ -6,10 +6,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from medground.benchmarks.comparing import AVERAGE_PRECISION, Pair, Sample, compare_pairs
+from medground.benchmarks.comparable import Pair, Sample
+from medground.benchmarks.comparing import compare_pairs
 from medground.errors import RunError
 from medground.metrics.bootstrap import clusters
 from medground.metrics.differences import compare_means
+from medground.metrics.permutation import AVERAGE_PRECISION
 from medground.metrics.spec import MetricSpec
 
 HITS = MetricSpec("hits", "Hits")

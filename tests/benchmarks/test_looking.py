@@ -1,43 +1,73 @@
-"""A model's figures beside its blind twin's."""
+"""A model beside its blind twin, item by item."""
 
 from __future__ import annotations
 
-from typing import Any
+import polars as pl
+import pytest
 
 from medground.benchmarks.base import Entry
-from medground.benchmarks.looking import beside_twins
-from medground.benchmarks.results import Cell, ModelFacts, Summary
+from medground.benchmarks.comparable import Comparable, Sample, Side, side_by_side
+from medground.benchmarks.looking import with_looking
+from medground.benchmarks.results import ModelFacts, Summary
+from medground.metrics.bootstrap import clusters
+from medground.metrics.differences import compare_means
+from medground.metrics.spec import MetricSpec
+
+HITS = MetricSpec("hits", "Hits")
+ENTRIES = [Entry("sees", "x", object), Entry("blind", "blind", object, {}, "sees"), Entry("other", "x", object)]
+SUMMARY = Summary(cells=[], models=[ModelFacts(label=entry.label) for entry in ENTRIES], notes=("first",))
 
 
-def cell(model: str, metric: str, value: float | None, **more: Any) -> Cell:
-    reason = None if value is not None else "nothing to measure"
-    return Cell(benchmark="b", model=model, metric=metric, dataset="d", value=value, n=5, reason=reason, **more)
+def rows(values: list[int]) -> pl.DataFrame:
+    items = [f"i{k}" for k in range(len(values))]
+    return pl.DataFrame({"item": items, "patient": items, "group": "", "value": [float(v) for v in values]})
 
 
-def test_every_figure_of_a_model_stands_beside_its_twins() -> None:
-    cells = [
-        cell("sees", "accuracy", 0.9),
-        cell("sees", "accuracy", 0.8, scope="class", group="Mass"),
-        cell("sees", "tpt", 0.5),
-        cell("blind", "accuracy", 0.6),
-        cell("blind", "accuracy", 0.5, scope="class", group="Mass"),
-        cell("blind", "tpt", None),
-        cell("other", "accuracy", 0.1),
-    ]
-    facts = [ModelFacts(label=label) for label in ("sees", "blind", "other")]
-    entries = [Entry("sees", "x", object), Entry("blind", "blind", object, {}, "sees"), Entry("other", "x", object)]
-    summary = beside_twins(Summary(cells=cells, models=facts), entries)
+COMPARABLE = Comparable({}, side_by_side(lambda side: [Sample(HITS, side.rows)]))
+SEEING, BLIND = [1] * 18 + [0] * 2, [1] * 3 + [0] * 17
+
+
+def test_what_looking_adds_is_the_paired_difference() -> None:
+    tables = {("sees", "d"): rows(SEEING), ("blind", "d"): rows(BLIND), ("other", "d"): rows(BLIND)}
+    summary = with_looking(SUMMARY, COMPARABLE, tables, ENTRIES)
     assert [f.twin_of for f in summary.models] == [None, "sees", None]
-    table = summary.tables["looking"]
-    assert table.select("metric", "group", "value", "twin_value").rows() == [
-        ("accuracy", "", 0.9, 0.6),
-        ("accuracy", "Mass", 0.8, 0.5),
-        ("tpt", "", 0.5, None),
+    (line,) = summary.tables["looking"].to_dicts()
+    expected = compare_means(SEEING, BLIND, clusters([f"i{k}" for k in range(20)]))
+    assert (line["model"], line["twin"], line["dataset"], line["scope"]) == ("sees", "blind", "d", "all")
+    assert (line["difference"], line["low"], line["high"]) == pytest.approx(
+        (expected.value, expected.low, expected.high)
+    )
+    assert line["decision"] == "better"
+    assert summary.notes[1].startswith("sees: looking adds to Hits on d: +75.0 [")
+
+
+def test_parts_and_places_meet_their_own_and_places_are_taken_together() -> None:
+    def parts(model: str, place: str, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
+        return {f"{place} {name}": table.filter(pl.col("item") < name) for name in ("i5", "i9")}
+
+    def one(path: tuple[str, ...]) -> str:
+        return path[1]
+
+    comparable = Comparable({}, COMPARABLE.matched, place=one, parts=parts)
+    later = rows(SEEING).with_columns(item=pl.lit("j") + pl.col("item"))
+    tables = {("sees", "d", "1"): rows(SEEING), ("sees", "d", "2"): later, ("blind", "d", "1"): rows(BLIND)}
+    sides = list(comparable.sides("sees", {path: t for path, t in tables.items() if path[0] == "sees"}))
+    assert [(side.name, side.place, len(side.rows)) for side in sides] == [
+        ("d i5 on sees", "d", sum(f"i{k}" < "i5" for k in range(20))),
+        ("d i9 on sees", "d", sum(f"i{k}" < "i9" for k in range(20))),
     ]
-    assert [None if d is None else round(d, 9) for d in table["difference"]] == [0.3, 0.3, None]
-    assert any("without intervals" in note for note in summary.notes)
+    summary = with_looking(SUMMARY, comparable, tables, ENTRIES)
+    assert summary.tables["looking"]["model"].to_list() == ["d i5 on sees", "d i9 on sees"]
+
+
+def test_a_metric_that_only_one_has_is_left_out() -> None:
+    def samples(side: Side) -> list[Sample]:
+        more = MetricSpec("more", "More")
+        return [Sample(HITS, side.rows), *([Sample(more, side.rows)] if side.model == "sees" else [])]
+
+    sides = [Side(model, model, "", "d", rows(SEEING)) for model in ("sees", "blind")]
+    assert [one.spec.name for one, _ in side_by_side(samples)(*sides)] == ["hits"]
 
 
 def test_a_run_without_twins_is_left_alone() -> None:
-    summary = Summary(cells=[cell("sees", "accuracy", 0.9)], models=[ModelFacts(label="sees")])
-    assert beside_twins(summary, [Entry("sees", "x", object)]) is summary
+    assert with_looking(SUMMARY, COMPARABLE, {("sees", "d"): rows(SEEING)}, ENTRIES[:1]) is SUMMARY

@@ -1,20 +1,22 @@
 """Two models on the same items, on any metric of any benchmark.
 
-A benchmark says what a model did as `Sample`s: one a metric, one row an item. Everything else is the same for all:
-items are matched, models are compared within groups (findings, say) and over them, p values are corrected over all
-pairs of models, datasets and groups of a metric, and the one decision rule says what follows.
+A benchmark says what a model did as samples (`medground.benchmarks.comparable`): one a metric, a line an item.
+Everything else is the same for all: items are matched, models are compared within groups (findings, say) and over
+them, p values are corrected over all pairs of models, datasets, methods and groups of a metric, and the one decision
+rule says what follows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from medground.benchmarks.comparable import Pair, Sample
 from medground.errors import RunError
 from medground.metrics import decide
 from medground.metrics.bootstrap import Clusters, clusters
@@ -30,79 +32,68 @@ from medground.metrics.differences import (
     correct,
 )
 from medground.metrics.influence import of_f1, of_mean
-from medground.metrics.permutation import AUC, AVERAGE_PRECISION, Ranking
-from medground.metrics.spec import MetricSpec
+from medground.metrics.permutation import AUC
 
 KEY = ["item", "group"]
-
-
-@dataclass(frozen=True)
-class Sample:
-    """What one model did, as far as one metric is concerned.
-
-    Attributes:
-        spec: the metric; its statistic says which columns the table has.
-        table: ``item`` (text, unique within its group), ``patient`` (text or null), ``group`` (a finding, say; empty
-            for one group of all), and ``value`` (of a mean), or ``truth`` and ``answer`` (the score of a ranking, the
-            call of an F1). Null where undefined.
-        ranking: of a ranking, which metric.
-    """
-
-    spec: MetricSpec
-    table: pl.DataFrame
-    ranking: Ranking = AUC
-
-
-@runtime_checkable
-class Comparable(Protocol):
-    """A benchmark whose runs can be compared."""
-
-    @property
-    def seed(self) -> int:
-        """Of folds and flips: that of the run."""
-
-    @property
-    def level(self) -> float:
-        """Of the intervals."""
-
-    def settings(self) -> Mapping[str, Any]:
-        """Return what must be equal in two runs: protocol, reader, judge."""
-
-    def comparison_notes(self) -> Sequence[str]:
-        """Return what must be known to read a comparison, such as the protocol in words."""
-
-    def matched(
-        self, first: pl.DataFrame, second: pl.DataFrame, place: tuple[str, ...], other: Any
-    ) -> Iterable[tuple[Sample, Sample]]:
-        """Return what two models did on the items that both have, metric by metric.
-
-        Args:
-            first: rows of the first model.
-            second: rows of the second.
-            place: path of the task without its model: a dataset, say.
-            other: the benchmark of the second model's run.
-        """
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Two models on one dataset, with what each did on the items that both have, metric by metric."""
-
-    first: str
-    second: str
-    dataset: str
-    samples: Sequence[tuple[Sample, Sample]]
+ALL, MACRO = "all", "macro"
+"""Scopes of a difference over everything, and of the mean over groups, as cells call them."""
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """One difference: of which pair, metric and group (empty: over all groups)."""
+    """One difference: of which pair and sample, in which scope and group.
+
+    Attributes:
+        pair: the two models.
+        sample: the first one's: its metric, method and groups are those of both.
+        scope: ``all``, ``macro`` (the mean over groups), or what the groups are.
+        group: empty over all.
+        difference: first minus second.
+        reliability: the smaller test-retest correlation of the two; None where one was not measured.
+        mcnemar_p: where the values are right or wrong and every patient has one item.
+        patients: whose contributions the difference holds, in their order; of one dataset.
+    """
 
     pair: Pair
-    spec: MetricSpec
+    sample: Sample
+    scope: str
     group: str
     difference: Difference
+    reliability: float | None = None
     mcnemar_p: float | None = None
+    patients: Sequence[str] = ()
+
+    def record(self, rules: Mapping[str, decide.Rule]) -> dict[str, Any]:
+        """Return it with what follows from it, JSON-like."""
+        spec, d = self.sample.spec, self.difference
+        decision = decide.decide_difference(d, spec, decide.rule_of(spec, rules), self.reliability)
+        return {
+            "first": self.pair.first,
+            "second": self.pair.second,
+            "dataset": self.pair.dataset,
+            "method": self.sample.method,
+            "metric": spec.name,
+            "title": spec.title,
+            "scope": self.scope,
+            "group": self.group,
+            "difference": d.value,
+            "low": d.low,
+            "high": d.high,
+            "p": d.p,
+            "p_family": d.p_claim,
+            "family": d.family,
+            "decision": decision.word,
+            "direction": decision.direction,
+            "because": decision.because,
+            "margin": decision.margin,
+            "gain": d.gain,
+            "loss": d.loss,
+            "n": d.n,
+            "n_undefined": d.n_undefined,
+            "patients": min(d.evidence, default=0),
+            "mcnemar_p": self.mcnemar_p,
+            "reason": d.reason if d.value is None else None,
+        }
 
 
 def compare_pairs(
@@ -121,82 +112,95 @@ def compare_pairs(
         level: of the intervals.
 
     Returns:
-        One JSON-like record a pair, metric and group: ``first, second, dataset, metric, title, group, difference, low,
-        high, p, p_family, family, decision, direction, because, margin, gain, loss, n, n_undefined, patients,
-        mcnemar_p, reason``. Differences are first minus second, on the metric's own scale.
+        One JSON-like record a pair, metric, method and group: ``first, second, dataset, method, metric, title, scope,
+        group, difference, low, high, p, p_family, family, decision, direction, because, margin, gain, loss, n,
+        n_undefined, patients, mcnemar_p, reason``. Differences are first minus second, on the metric's own scale.
     """
     contrasts = [contrast for pair in pairs for contrast in _contrasts(pair, seed, level)]
-    records = []
-    for contrast in _corrected(contrasts, seed):
-        spec, d = contrast.spec, contrast.difference
-        rule = decide.rule_of(spec, rules or decide.DEFAULTS)
-        said = decide.decide_difference(d, spec, rule)
-        records.append(
-            {
-                "first": contrast.pair.first,
-                "second": contrast.pair.second,
-                "dataset": contrast.pair.dataset,
-                "metric": spec.name,
-                "title": spec.title,
-                "group": contrast.group,
-                "difference": d.value,
-                "low": d.low,
-                "high": d.high,
-                "p": d.p,
-                "p_family": d.p_claim,
-                "family": d.family,
-                "decision": said.word,
-                "direction": said.direction,
-                "because": said.because,
-                "margin": said.margin,
-                "gain": d.gain,
-                "loss": d.loss,
-                "n": d.n,
-                "n_undefined": d.n_undefined,
-                "patients": min(d.evidence, default=0),
-                "mcnemar_p": contrast.mcnemar_p,
-                "reason": d.reason if d.value is None else None,
-            }
-        )
-    return records
+    return [contrast.record(rules or decide.DEFAULTS) for contrast in _corrected(contrasts, seed)]
 
 
 def _corrected(contrasts: Sequence[Contrast], seed: int) -> list[Contrast]:
-    """Correct within each metric: one family of all groups, one of all means over groups."""
-    made = list(contrasts)
-    for name in dict.fromkeys(contrast.spec.name for contrast in contrasts):
-        for whole in (False, True):
-            own = [i for i, c in enumerate(contrasts) if c.spec.name == name and (not c.group) == whole]
-            what = "comparisons of models and datasets" if whole else "comparisons of models, datasets and groups"
-            for i, d in zip(own, correct([contrasts[i].difference for i in own], what, seed), strict=True):
-                c = contrasts[i]
-                made[i] = Contrast(c.pair, c.spec, c.group, d, c.mcnemar_p)
-    return made
+    """Correct within each metric: one family of all groups of a kind, one of all means over them."""
+    corrected = list(contrasts)
+    families = dict.fromkeys((c.sample.spec.name, c.scope) for c in contrasts)
+    for name, scope in families:
+        own = [i for i, c in enumerate(contrasts) if (c.sample.spec.name, c.scope) == (name, scope)]
+        whole = scope in {ALL, MACRO}
+        what = "comparisons of models and datasets" if whole else "comparisons of models, datasets and groups"
+        for i, d in zip(own, correct(_aligned([contrasts[i] for i in own]), what, seed), strict=True):
+            corrected[i] = replace(contrasts[i], difference=d)
+    return corrected
+
+
+def _aligned(contrasts: Sequence[Contrast]) -> list[Difference]:
+    """Return the differences with contributions over all patients of the family, so that whoever is in two flips once.
+
+    A patient is known by dataset and id; those that a contrast has not add nothing to it.
+    """
+    keys = [[(c.pair.dataset, patient) for patient in c.patients] for c in contrasts]
+    place = {key: i for i, key in enumerate(sorted({key for own in keys for key in own}))}
+    differences = []
+    for contrast, own in zip(contrasts, keys, strict=True):
+        held = contrast.difference.contribution
+        if held is not None:
+            whole = np.zeros(len(place))
+            whole[[place[key] for key in own]] = held
+            held = whole
+        differences.append(replace(contrast.difference, contribution=held))
+    return differences
 
 
 def _contrasts(pair: Pair, seed: int, level: float) -> Iterator[Contrast]:
     for first, second in pair.samples:
-        joined = _matched(first, second, f"{pair.dataset}: {pair.first}, {pair.second}")
-        by = clusters(joined["patient"].to_list(), joined["item"].to_list())
-        groups = joined["group"].to_numpy().astype(str)
+        compare = _Comparison.of(first, second, f"{pair.dataset}: {pair.first}, {pair.second}", seed, level)
+        retests = [s.reliability for s in (first, second) if s.reliability is not None]
+        reliability = min(retests) if len(retests) == 2 else None
         names = [name for name in dict.fromkeys(first.table["group"]) if name]
-        compare = _Comparison(first, joined, by, seed, level)
-        for name in names:
-            mask = groups == name
-            yield Contrast(pair, first.spec, name, compare.one(mask), compare.mcnemar(mask))
-        masks = [groups == name for name in names]
-        whole = compare.over(masks) if masks else compare.one(np.ones(len(joined), dtype=bool))
-        alone = None if masks else compare.mcnemar(np.ones(len(joined), dtype=bool))
-        yield Contrast(pair, first.spec, "", whole, alone)
+        masks = [compare.inside(name) for name in names]
+        more = (reliability, None, compare.patients)
+        for name, mask in zip(names, masks, strict=True):
+            one = Contrast(pair, first, first.groups, name, compare.one(mask), *more)
+            yield replace(one, mcnemar_p=compare.mcnemar(mask))
+        everything = np.ones(len(compare.joined), dtype=bool)
+        if masks:
+            yield Contrast(pair, first, MACRO, "", compare.over([m & compare.known for m in masks]), *more)
+        else:
+            one = Contrast(pair, first, ALL, "", compare.one(everything), *more)
+            yield replace(one, mcnemar_p=compare.mcnemar(everything))
 
 
 @dataclass(frozen=True)
 class _Comparison:
+    """Two samples of one metric on the items that both have; ``known``: those in which both have a value."""
+
     sample: Sample
     joined: pl.DataFrame
+    known: NDArray[np.bool_]
     by: Clusters
     seed: int
     level: float
+
+    @classmethod
+    def of(cls, first: Sample, second: Sample, where: str, seed: int, level: float) -> _Comparison:
+        joined = _matched(first, second, where)
+        known = joined.select(
+            pl.all_horizontal(pl.col(name).is_not_null() & pl.col(name).is_not_nan() for name in _values(joined))
+        )
+        by = clusters(joined["patient"].to_list(), joined["item"].to_list())
+        return cls(first, joined, known.to_series().to_numpy().astype(bool), by, seed, level)
+
+    @property
+    def patients(self) -> list[str]:
+        """Ids of the patients, in the order of their codes; that of the item where the patient is not known."""
+        names = {}
+        for code, patient, item in zip(self.by.codes, self.joined["patient"], self.joined["item"], strict=True):
+            names[int(code)] = f"item {item}" if patient is None else f"patient {patient}"
+        return [names[code] for code in range(self.by.count)]
+
+    def inside(self, group: str) -> NDArray[np.bool_]:
+        """Return which items are of a group."""
+        return np.asarray(self.joined["group"].to_numpy().astype(str) == group)
 
     def _column(self, name: str, mask: NDArray[np.bool_]) -> NDArray[np.float64]:
         return self.joined[name].cast(pl.Float64).to_numpy()[mask]
@@ -205,7 +209,12 @@ class _Comparison:
         return Clusters(self.by.codes[mask], self.by.count)
 
     def one(self, mask: NDArray[np.bool_]) -> Difference:
-        """Compare within one group."""
+        """Compare within one group; items without a value are counted."""
+        defined = mask & self.known
+        difference = self._defined(defined)
+        return replace(difference, n_undefined=difference.n_undefined + int(mask.sum() - defined.sum()))
+
+    def _defined(self, mask: NDArray[np.bool_]) -> Difference:
         how = {"level": self.level, "seed": self.seed}
         by = self._by(mask)
         if self.sample.spec.statistic in {"ranking", "f1"}:
@@ -238,6 +247,7 @@ class _Comparison:
         """Return McNemar's exact p where the values are right or wrong and every patient has one item."""
         if "value" not in self.joined.columns:
             return None
+        mask = mask & self.known
         a, b = self._column("value", mask), self._column("value_second", mask)
         alone = np.bincount(self.by.codes[mask], minlength=1).max(initial=0) <= 1
         if not alone or not a.size or not np.isin(np.concatenate([a, b]), (0, 1)).all():
@@ -246,31 +256,31 @@ class _Comparison:
 
 
 def _matched(first: Sample, second: Sample, where: str) -> pl.DataFrame:
-    """Join the items that both have and in which both have a value.
+    """Join the items that both have.
 
     Raises:
-        RunError: an item stands twice, or the two have another truth about one.
+        RunError: an item stands twice, or the two differ in what it is or in the truth about it.
     """
     for sample in (first, second):
         if sample.table.select(KEY).is_duplicated().any():
             raise RunError("an item stands twice", where=where, got=sample.spec.name)
-    columns = [name for name in ("value", "truth", "answer") if name in first.table.columns]
+    columns = [name for name in ("about", "value", "truth", "answer") if name in first.table.columns]
     other = second.table.select(*KEY, *columns)
     joined = first.table.join(other, on=KEY, how="inner", suffix="_second", maintain_order="left")
-    if "truth" in columns and not (joined["truth"].eq_missing(joined["truth_second"])).all():
-        differ = int((~joined["truth"].eq_missing(joined["truth_second"])).sum())
-        raise RunError(
-            "the models were held against another truth about the same item",
-            where=where,
-            expected="one dataset, annotated alike",
-            got=f"{differ} of {len(joined)} items differ",
-        )
-    known = pl.all_horizontal(pl.col(name).is_not_null() & pl.col(name).is_not_nan() for name in _values(joined))
-    return joined.filter(known).sort(KEY)
+    for name, what in (("about", "an item of one name is another one in the two"), ("truth", _ANOTHER_TRUTH)):
+        if name in columns and not (joined[name].eq_missing(joined[f"{name}_second"])).all():
+            differ = int((~joined[name].eq_missing(joined[f"{name}_second"])).sum())
+            raise RunError(
+                what,
+                where=where,
+                expected="one dataset, annotated alike",
+                got=f"{differ} of {len(joined)} items differ",
+            )
+    return joined.sort(KEY)
+
+
+_ANOTHER_TRUTH = "the models were held against another truth about the same item"
 
 
 def _values(joined: pl.DataFrame) -> list[str]:
     return [name for name in ("value", "value_second", "truth", "answer", "answer_second") if name in joined.columns]
-
-
-__all__ = ["AUC", "AVERAGE_PRECISION", "Comparable", "Contrast", "Pair", "Sample", "compare_pairs"]

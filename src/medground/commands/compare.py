@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -10,16 +10,29 @@ from typing import Any
 
 import polars as pl
 
-from medground.benchmarks.comparing import Comparable, Pair, compare_pairs
+from medground import registry
+from medground.benchmarks.comparable import Comparable, Pair, Side, pair_of
+from medground.benchmarks.comparing import ALL, MACRO, compare_pairs
 from medground.errors import ConfigError, RunError, did_you_mean
-from medground.metrics import decide
 from medground.metrics.spec import MetricSpec
 from medground.running.reading import read_rows, task_paths
 from medground.session import read_session
 
-COLUMNS = ("dataset", "metric", "group", "difference", "interval", "p", "decision", "n", "n_undefined", "patients")
-OVERALL = "over all"
-"""What stands in the column of groups for the mean over them."""
+COLUMNS = (
+    "dataset",
+    "method",
+    "metric",
+    "group",
+    "difference",
+    "interval",
+    "p",
+    "decision",
+    "n",
+    "n_undefined",
+    "patients",
+)
+WHOLE: Mapping[str, str] = {ALL: "over all", MACRO: "mean of groups"}
+"""What stands in the column of groups where a difference is over all of them."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +49,11 @@ class Comparison:
     table: pl.DataFrame
     notes: tuple[str, ...]
 
+    @property
+    def overall(self) -> pl.DataFrame:
+        """The table without single groups."""
+        return self.table.filter(pl.col("group").is_in(list(WHOLE.values())))
+
 
 @dataclass(frozen=True)
 class _Entrant:
@@ -45,6 +63,12 @@ class _Entrant:
     label: str
     name: str
     benchmark: Any
+    comparable: Comparable
+
+    def sides(self) -> Iterator[Side]:
+        paths = [path for path in task_paths(self.folder) if path[0] == self.label]
+        tables = {path: read_rows(self.folder, path) for path in paths}
+        yield from self.comparable.sides(self.name, {path: rows for path, rows in tables.items() if len(rows)})
 
 
 def compare_runs(*folders: Path, models: Sequence[str] = ()) -> Comparison:
@@ -60,28 +84,22 @@ def compare_runs(*folders: Path, models: Sequence[str] = ()) -> Comparison:
         ConfigError: no such model.
     """
     entrants = _chosen(list(_entrants(list(dict.fromkeys(folder.resolve() for folder in folders)))), models)
-    bench = entrants[0].benchmark
-    couples = list(combinations(entrants, 2))
-    if not couples:
-        raise RunError("there are no two models to compare", where=", ".join(map(str, folders)))
-    pairs = {couple: list(_pairs(*couple)) for couple in couples}
-    _share_something({c: p for c, p in pairs.items() if c[0].folder != c[1].folder} or pairs, folders)
-    made = [pair for of_couple in pairs.values() for pair in of_couple]
-    rules, seed, level = decide.rules(getattr(bench, "rules", None)), bench.seed, bench.level
-    records = compare_pairs(made, rules, seed=seed, level=level)
-    specs = {sample.spec.name: sample.spec for pair in made for sample, _ in pair.samples}
+    pairs = list(_pairs(entrants, folders))
+    how = entrants[0].comparable
+    records = compare_pairs(pairs, how.rules, seed=how.seed, level=how.level)
+    specs = {sample.spec.name: sample.spec for pair in pairs for sample, _ in pair.samples}
     families = {spec.family for spec in specs.values()}
     notes = (
         *(f"{entrant.name}: {entrant.folder}" for entrant in entrants),
-        *bench.comparison_notes(),
-        "Only items that both models have, and that neither has seen in training, are used.",
+        *dict.fromkeys(note for entrant in entrants for note in entrant.comparable.notes),
+        "Only items that both models have are used.",
         "p by turning or swapping whole patients; a decision needs the p of its family, which is named in the JSON.",
-        *(f"{family}: {rule.in_words()}" for family, rule in rules.items() if family in families),
+        *(f"{family}: {rule.in_words()}" for family, rule in how.rules.items() if family in families),
     )
     data = {
         "runs": list(dict.fromkeys(str(entrant.folder) for entrant in entrants)),
-        "settings": dict(bench.settings()),
-        "rules": {family: rule.in_words() for family, rule in rules.items()},
+        "settings": dict(how.settings),
+        "rules": {family: rule.in_words() for family, rule in how.rules.items()},
         "notes": list(notes),
         "metrics": [spec.to_json() for spec in specs.values()],
         "records": records,
@@ -89,16 +107,36 @@ def compare_runs(*folders: Path, models: Sequence[str] = ()) -> Comparison:
     return Comparison(data, table_of(records, specs), notes)
 
 
-def _share_something(pairs: Mapping[Any, Sequence[Pair]], folders: Sequence[Path]) -> None:
-    """Raise where no model has an item in common with another; with one of another run, where there are several."""
-    for pair in (pair for of_couple in pairs.values() for pair in of_couple):
+def _pairs(entrants: Sequence[_Entrant], folders: Sequence[Path]) -> Iterator[Pair]:
+    """Yield every two sides that are measured in one place and have a metric in common.
+
+    Raises:
+        RunError: there are no two, or they have no item in common; with another run's, where there are several.
+    """
+    sides = [(entrant, side) for entrant in entrants for side in entrant.sides()]
+    pairs: dict[tuple[int, int], Pair] = {}
+    for (i, (one, first)), (k, (_, second)) in combinations(enumerate(sides), 2):
+        if first.place == second.place:
+            pair = pair_of(one.comparable, first, second)
+            if pair.samples:
+                pairs[i, k] = pair
+    if not pairs and len(sides) < 2:
+        raise RunError("there are no two models to compare", where=", ".join(map(str, folders)))
+    across = [pair for (i, k), pair in pairs.items() if sides[i][0].folder != sides[k][0].folder]
+    several = len({entrant.folder for entrant in entrants}) > 1
+    _share_something(across if several else pairs.values(), folders)
+    yield from pairs.values()
+
+
+def _share_something(pairs: Iterable[Pair], folders: Sequence[Path]) -> None:
+    for pair in pairs:
         for one, two in pair.samples:
             if len(one.table.join(two.table, on=["item", "group"], how="semi")):
                 return
     raise RunError(
-        "the runs share no case and finding",
+        "the runs share no item",
         where=", ".join(map(str, folders)),
-        expected="two models on one dataset",
+        expected="two models that were asked about the same items of one dataset",
     )
 
 
@@ -109,34 +147,49 @@ def table_of(records: Sequence[Mapping[str, Any]], specs: Mapping[str, MetricSpe
 
 def _entrants(folders: Sequence[Path]) -> Iterator[_Entrant]:
     sessions = [(folder, read_session(folder)) for folder in folders]
-    first: Any = sessions[0][1].benchmark
-    for folder, session in sessions:
-        bench: Any = session.benchmark
-        if not isinstance(bench, Comparable):
-            raise RunError(f"runs of {session.run.benchmark.name} cannot be compared", where=folder)
-        if type(bench) is not type(first) or bench.settings() != first.settings():
+    compared = [registry.door(type(session.benchmark), "compare")(session.benchmark) for _, session in sessions]
+    first = sessions[0][1].benchmark
+    for (folder, session), comparable in zip(sessions, compared, strict=True):
+        if type(session.benchmark) is not type(first):
             raise RunError(
-                "the runs were measured under different protocols",
-                where=folder,
-                expected=_differing(first, bench),
-                got=_differing(bench, first),
-                fix="run one of them, or score it, under the other's",
+                "the runs are of different benchmarks", where=folder, expected=first.name, got=session.benchmark.name
             )
+        _refuse_other_settings(compared[0], comparable, folder)
     labels = [model.label for _, session in sessions for model in session.models]
-    for folder, session in sessions:
+    named_alike = len({session.run.name for _, session in sessions}) < len(sessions)
+    for (folder, session), comparable in zip(sessions, compared, strict=True):
+        run = folder.name if named_alike else session.run.name
         for model in session.models:
-            name = model.label if labels.count(model.label) == 1 else f"{session.run.name}:{model.label}"
-            if labels.count(model.label) > 1 and len({s.run.name for _, s in sessions}) < len(sessions):
-                name = f"{folder.name}:{model.label}"
-            yield _Entrant(folder, model.label, name, session.benchmark)
+            name = model.label if labels.count(model.label) == 1 else f"{run}:{model.label}"
+            yield _Entrant(folder, model.label, name, session.benchmark, comparable)
 
 
-def _differing(bench: Any, other: Any) -> str:
-    """Return the settings that differ, as words."""
-    if type(bench) is not type(other):
-        return str(getattr(bench, "name", type(bench).__name__))
-    mine, theirs = bench.settings(), other.settings()
-    return ", ".join(f"{k}: {v}" for k, v in mine.items() if theirs.get(k) != v)
+def _refuse_other_settings(first: Comparable, other: Comparable, folder: Path) -> None:
+    """Refuse runs under another protocol, reader, judge or split: their figures do not belong side by side."""
+    shared = [name for name in first.settings if name in other.settings]
+    differing = [name for name in shared if first.settings[name] != other.settings[name]]
+    if differing:
+        words = [", ".join(f"{n}: {_only(a[n], b[n])}" for n in differing) for a, b in _both_ways(first, other)]
+        raise RunError(
+            f"the runs were measured under another {' and another '.join(differing)}",
+            where=folder,
+            expected=words[0],
+            got=words[1],
+            fix="run one of them as the other, or score it under the other's protocol, reader or judge",
+        )
+
+
+def _both_ways(
+    one: Comparable, two: Comparable
+) -> tuple[tuple[Mapping[str, object], Mapping[str, object]], tuple[Mapping[str, object], Mapping[str, object]]]:
+    return (one.settings, two.settings), (two.settings, one.settings)
+
+
+def _only(value: object, other: object) -> object:
+    """Return a setting; of a mapping, what the other has not."""
+    if isinstance(value, Mapping) and isinstance(other, Mapping):
+        return ", ".join(f"{name}: {v}" for name, v in value.items() if other.get(name) != v) or "nothing further"
+    return value
 
 
 def _chosen(entrants: list[_Entrant], models: Sequence[str]) -> list[_Entrant]:
@@ -157,22 +210,11 @@ def _chosen(entrants: list[_Entrant], models: Sequence[str]) -> list[_Entrant]:
     return sorted(kept, key=lambda e: models.index(e.name if e.name in models else e.label)) if models else kept
 
 
-def _pairs(one: _Entrant, two: _Entrant) -> Iterator[Pair]:
-    """Yield one pair a place (a dataset, say) that both were measured in."""
-    ours, theirs = ([path for path in task_paths(e.folder) if path[0] == e.label] for e in (one, two))
-    for path in ours:
-        other = (two.label, *path[1:])
-        if other in theirs:
-            rows = read_rows(one.folder, path), read_rows(two.folder, other)
-            samples = one.benchmark.matched(*rows, path[1:], two.benchmark)
-            yield Pair(one.name, two.name, "/".join(path[1:]), list(samples))
-
-
 def _written(record: Mapping[str, Any], spec: MetricSpec) -> dict[str, Any]:
     value, low, high = (_signed(spec, record[name]) for name in ("difference", "low", "high"))
     shown = dict(record) | {
         "metric": record["title"],
-        "group": record["group"] or OVERALL,
+        "group": record["group"] or WHOLE[record["scope"]],
         "difference": value or f"undefined: {record['reason']}",
         "interval": f"[{low}, {high}]" if low and high else "",
         "p": "" if record["p_family"] is None else f"{record['p_family']:.4f}",

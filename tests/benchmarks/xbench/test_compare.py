@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from medground.benchmarks.comparing import Pair, compare_pairs
+from medground.benchmarks.comparable import Pair
+from medground.benchmarks.comparing import compare_pairs
 from medground.benchmarks.xbench.compare import samples, shared_rows
 from medground.benchmarks.xbench.pairs import Pairs
 from medground.benchmarks.xbench.protocol import resolve_protocol

@@ -40,7 +40,7 @@ class CXReasonDial:
         "judges": Role("model", ("reply",), sees=False),
     }
     readings: ClassVar[Mapping[str, str]] = {"judge": "judge"}
-    doors: ClassVar[Mapping[str, str]] = {}
+    doors: ClassVar[Mapping[str, str]] = {"compare": "medground.benchmarks.cxreasondial.compare:compare"}
 
     def __init__(
         self,
@@ -137,9 +137,10 @@ class CXReasonDial:
 
     def summarise(self, rows: Mapping[tuple[str, ...], pl.DataFrame]) -> Summary:
         """Summarise rows; see :func:`medground.benchmarks.cxreasondial.summarise.summarise`."""
+        from medground.benchmarks.cxreasondial.compare import compare
         from medground.benchmarks.cxreasondial.floors import floors
         from medground.benchmarks.cxreasondial.summarise import summarise
-        from medground.benchmarks.looking import beside_twins
+        from medground.benchmarks.looking import with_looking
 
         facts = []
         for entry in self._setting.models:
@@ -148,9 +149,22 @@ class CXReasonDial:
                 ModelFacts(label=entry.label, title=card.title if card else "", kind=card.kind if card else None)
             )
         if self.protocol == "cxreasonbench":
-            return summarise_stages(rows, facts, self.notes())
-        summary = summarise(rows, self.reading[0], facts, floors(self.source.dialogues()), self.notes())
-        return beside_twins(summary, self._setting.models)
+            summary = summarise_stages(rows, facts, self.notes())
+        else:
+            summary = summarise(rows, self.reading[0], facts, floors(self.source.dialogues()), self.notes())
+        return with_looking(summary, compare(self), rows, self._setting.models)
+
+    @property
+    def seed(self) -> int:
+        """Of phantoms, judges and flips: that of the run."""
+        return self._setting.seed
+
+    @property
+    def judges(self) -> dict[str, Any]:
+        """Who judges, with what its verdicts depend on."""
+        by_rules = self.options.judge == "evidence"
+        models = [] if by_rules else [entry.identity() for entry in self._setting.roles.get("judges", ())]
+        return {"judge": judge_identity(self.options), "models": models}
 
     def notes(self) -> list[str]:
         """What a reader must know beforehand."""

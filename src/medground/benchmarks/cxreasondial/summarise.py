@@ -10,7 +10,8 @@ import numpy as np
 import polars as pl
 
 from medground.benchmarks.cxreasondial.agreement import agreement
-from medground.benchmarks.cxreasondial.scores import AGENT_METRICS, Judged, dialogue_scores, hallucination, identity
+from medground.benchmarks.cxreasondial.compare import judged_turns
+from medground.benchmarks.cxreasondial.scores import Judged, dialogue_scores, hallucination, identity
 from medground.benchmarks.cxreasondial.specs import SPECS
 from medground.benchmarks.results import Cell, ModelFacts, Summary, Verdict
 from medground.errors import MetricError
@@ -35,10 +36,7 @@ class Part:
     @property
     def turns(self) -> list[Judged]:
         """The verdicts, turn by turn."""
-        return [
-            Judged(r["dialogue"], r["turn"], tuple(r["applicable"]), {m: r[m] for m in AGENT_METRICS})
-            for r in self.rows.iter_rows(named=True)
-        ]
+        return judged_turns(self.rows)
 
 
 def summarise(

@@ -52,7 +52,7 @@ class GridVQAX:
         "explainers": Role("explainer"),
     }
     readings: ClassVar[Mapping[str, str]] = {}
-    doors: ClassVar[Mapping[str, str]] = {}
+    doors: ClassVar[Mapping[str, str]] = {"compare": "medground.benchmarks.gridvqa_x.compare:compare"}
 
     def __init__(
         self,
@@ -158,8 +158,9 @@ class GridVQAX:
 
     def summarise(self, rows: Mapping[tuple[str, ...], pl.DataFrame]) -> Summary:
         """See :func:`medground.benchmarks.gridvqa_x.summarise.summarise`."""
+        from medground.benchmarks.gridvqa_x.compare import compare
         from medground.benchmarks.gridvqa_x.summarise import Options, summarise
-        from medground.benchmarks.looking import beside_twins
+        from medground.benchmarks.looking import with_looking
 
         options = Options(self.replicates, self._setting.seed, self.level, self.only_right)
         summary = summarise(rows, self.regimes, options)
@@ -167,7 +168,18 @@ class GridVQAX:
             ModelFacts(label=m.label, title=getattr(m.card, "title", m.label), kind=getattr(m.card, "kind", None))
             for m in self._setting.models
         ]
-        return beside_twins(replace(summary, models=facts, notes=self.notes()), self._setting.models)
+        whole = replace(summary, models=facts, notes=self.notes())
+        return with_looking(whole, compare(self), rows, self._setting.models)
+
+    @property
+    def seed(self) -> int:
+        """Of scenes and flips: that of the run."""
+        return self._setting.seed
+
+    @property
+    def scenes(self) -> dict[str, str]:
+        """Data set -> a hash of its scenes."""
+        return {data: self._source(data).fingerprint() for data in dict.fromkeys(data for _, data in self.regimes)}
 
     def notes(self) -> list[str]:
         """Return the plan of calls, and what a reader must know of the scenes."""
@@ -179,7 +191,7 @@ class GridVQAX:
     def manifest(self) -> Mapping[str, Any]:
         """Scenes, regimes and explainers with all their parameters."""
         return {
-            "data": {d: self._source(d).fingerprint() for d in dict.fromkeys(d for _, d in self.regimes)},
+            "data": self.scenes,
             "regimes": {f"{model} on {data}": regime for (model, data), regime in self.regimes.items()},
             "explainers": {
                 e.label: {"class": e.cls.__name__, "identity": e.identity(), **written_out(e.cls, e.parameters)}

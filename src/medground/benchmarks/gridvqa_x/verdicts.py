@@ -10,7 +10,6 @@ and the method must give the same map again when only its seed changes. Global m
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -20,6 +19,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from medground.benchmarks.gridvqa_x.compare import reliability
 from medground.benchmarks.gridvqa_x.specs import EVIDENCE, Modality
 from medground.benchmarks.results import Answer, Cell, Cells, Question, Verdict
 from medground.errors import MetricError
@@ -119,10 +119,8 @@ def _decided(check: Mapping[str, Any], found: Difference) -> dict[str, Any]:
 
 def _reliability(pairs: pl.DataFrame, modality: Modality) -> float | None:
     """Return the mean correlation of a scene's map with that of another seed, under both models; None: not measured."""
-    name = {"image": IMAGE, "text": TEXT}[modality]
     texts = [text for column in ("extra", "extra_cross") for text in pairs[column].drop_nulls()]
-    values = [extra[name] for text in texts if name in (extra := json.loads(text))]
-    return math.fsum(values) / len(values) if values else None
+    return reliability(texts, {"image": IMAGE, "text": TEXT}[modality])
 
 
 def verdicts(

@@ -50,7 +50,10 @@ class HealMedVQA:
         "datasets": Role("dataset", least=1),
     }
     readings: ClassVar[Mapping[str, str]] = {}
-    doors: ClassVar[Mapping[str, str]] = {"build": "medground.benchmarks.heal_medvqa.folder:build_folder"}
+    doors: ClassVar[Mapping[str, str]] = {
+        "build": "medground.benchmarks.heal_medvqa.folder:build_folder",
+        "compare": "medground.benchmarks.heal_medvqa.compare:compare",
+    }
 
     def __init__(
         self,
@@ -143,12 +146,18 @@ class HealMedVQA:
 
     def summarise(self, rows: Mapping[tuple[str, ...], pl.DataFrame]) -> Summary:
         """Summarise rows, by (model, dataset); see :func:`medground.benchmarks.heal_medvqa.summarise.summarise`."""
+        from medground.benchmarks.heal_medvqa.compare import compare
         from medground.benchmarks.heal_medvqa.summarise import summarise
-        from medground.benchmarks.looking import beside_twins
+        from medground.benchmarks.looking import with_looking
 
         cards = {model.label: model.card for model in self._setting.models}
         summary = summarise(rows, rules=self.rules, reading=self.reading[0], about=self._about(), cards=cards)
-        return beside_twins(summary, self._setting.models)
+        return with_looking(summary, compare(self), rows, self._setting.models)
+
+    @property
+    def seed(self) -> int:
+        """Of questions, pastes and flips: that of the run."""
+        return self._setting.seed
 
     def _about(self) -> dict[str, Any]:
         from medground.benchmarks.heal_medvqa.options import about

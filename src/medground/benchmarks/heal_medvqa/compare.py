@@ -1,80 +1,113 @@
-"""Paired tests between models: closed answers on shared questions, flips over the pool that both share."""
+"""What two models are compared on: closed answers to shared questions, flips over the pool that both rightly affirm."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import polars as pl
 
+from medground.benchmarks.comparable import Comparable, Matched, Pair, Sample, Side
+from medground.benchmarks.comparing import ALL, compare_pairs
 from medground.benchmarks.heal_medvqa.pools import Answers, shared_pool
 from medground.benchmarks.heal_medvqa.specs import SPECS
 from medground.benchmarks.heal_medvqa.variants import VARIANTS
-from medground.metrics.bootstrap import clusters
-from medground.metrics.decide import Rule, decide_difference, rule_of
-from medground.metrics.differences import Difference, compare_means, correct
-from medground.metrics.spec import spec_of
+from medground.identity import fingerprint_of
+from medground.metrics.decide import Rule
 
-TESTED = ("accuracy", *VARIANTS)
+if TYPE_CHECKING:
+    from medground.benchmarks.heal_medvqa import HealMedVQA
+
+_SPECS = {spec.name: spec for spec in SPECS}
+_COLUMNS = ("metric", "first", "second", "difference", "low", "high", "p_family", "n", "decision", "because")
 
 
-def compared(natural: Mapping[str, Answers], rules: Mapping[str, Rule]) -> pl.DataFrame:
-    """Return one line a pair of models and metric, corrected over the pairs of each metric.
+def compare(benchmark: HealMedVQA) -> Comparable:
+    """Return how a run is compared: the same build and pastes, the same words around a question, the same readers."""
+    choices = benchmark.choices(benchmark.seed)
+
+    def matched(one: Side, two: Side) -> Matched:
+        yield from natural(*(Answers.of(side.rows, "natural") for side in (one, two)))
+        quartets = [Answers.of(side.rows, "quartets") for side in (one, two)]
+        if all(answers.base for answers in quartets):
+            samples = [Sample(_SPECS["quartets_right"], _quartets(answers)) for answers in quartets]
+            yield samples[0], samples[1]
+
+    return Comparable(
+        settings={
+            "readers": dict(benchmark.reading[1]),
+            "instruction": benchmark.instruction,
+            "longest reply": benchmark.max_new_tokens,
+            "build": fingerprint_of(repr(choices)),
+        },
+        matched=matched,
+        notes=("flips are compared over the questions to which both models rightly said yes",),
+        rules=benchmark.rules,
+        seed=benchmark.seed,
+    )
+
+
+def natural(first: Answers, second: Answers) -> Iterator[tuple[Sample, Sample]]:
+    """Yield accuracy (over all, and the mean of yes and no), then every variant over the shared pool."""
+    tables = [_closed(answers) for answers in (first, second)]
+    one, two = (Sample(_SPECS["accuracy"], table) for table in tables)
+    yield one, two
+    one, two = (
+        Sample(_SPECS["balanced_accuracy"], table.with_columns(group=pl.col("wanted")), groups="answer")
+        for table in tables
+    )
+    yield one, two
+    pool = shared_pool([first, second])
+    for variant in VARIANTS:
+        if any(variant in a.variants.get(question, {}) for a in (first, second) for question in a.all_yes()):
+            one, two = (Sample(_SPECS[variant], _flips(answers, pool, variant)) for answers in (first, second))
+            yield one, two
+
+
+def compared(answers: Mapping[str, Answers], rules: Mapping[str, Rule], dataset: str) -> pl.DataFrame:
+    """Return one line a pair of models and metric, for the tables of a summary.
 
     Args:
-        natural: model -> its answers on one dataset.
+        answers: model -> its answers on one dataset.
         rules: of decision, by family.
+        dataset: label.
     """
-    lines: list[dict[str, Any]] = []
-    pairs = list(combinations(natural, 2))
-    for metric in TESTED:
-        made = [difference(natural[a], natural[b], metric) for a, b in pairs]
-        known = [(pair, one) for pair, one in zip(pairs, made, strict=True) if one.value is not None]
-        corrected = correct([one for _, one in known], "pairs of models") if len(known) > 1 else [d for _, d in known]
-        spec = spec_of(metric, "heal_medvqa", SPECS)
-        for ((a, b), _), one in zip(known, corrected, strict=True):
-            said = decide_difference(one, spec, rule_of(spec, rules))
-            lines.append(
-                {
-                    "metric": metric,
-                    "first": a,
-                    "second": b,
-                    "difference": one.value,
-                    "low": one.low,
-                    "high": one.high,
-                    "p": one.p_claim,
-                    "n": one.n,
-                    "said": said.word,
-                    "because": said.because,
-                }
-            )
-    return pl.DataFrame(lines, schema=_SCHEMA)
+    pairs = [Pair(a, b, dataset, list(natural(answers[a], answers[b]))) for a, b in combinations(answers, 2)]
+    records = [r for r in compare_pairs(pairs, rules) if r["scope"] == ALL and r["difference"] is not None]
+    return pl.DataFrame([{name: r[name] for name in _COLUMNS} for r in records], infer_schema_length=None)
 
 
-_SCHEMA: dict[str, Any] = {
-    "metric": pl.String,
-    "first": pl.String,
-    "second": pl.String,
-    "difference": pl.Float64,
-    "low": pl.Float64,
-    "high": pl.Float64,
-    "p": pl.Float64,
-    "n": pl.Int64,
-    "said": pl.String,
-    "because": pl.String,
-}
+def _closed(answers: Answers) -> pl.DataFrame:
+    table = _table(answers.base)
+    right = [float(row["answer"] == row["wanted"]) for row in answers.base]
+    wanted = [row["wanted"] for row in answers.base]
+    return table.with_columns(value=pl.Series(right, dtype=pl.Float64), wanted=pl.Series(wanted, dtype=pl.String))
 
 
-def difference(first: Answers, second: Answers, metric: str) -> Difference:
-    """Return first minus second on what both have: all closed questions, or the pool where both rightly said yes."""
-    if metric != "accuracy":
-        pool = shared_pool([first, second])
-        (a, by), (b, _) = first.hits(pool, metric), second.hits(pool, metric)
-        return compare_means(a, b, by)
-    other = {row["question_id"]: row for row in second.base}
-    pairs = [(row, other[row["question_id"]]) for row in first.base if row["question_id"] in other]
-    right = [[float(row["answer"] == row["wanted"]) for row in side] for side in zip(*pairs, strict=True)] or [[], []]
-    by = clusters([row["cluster"] for row, _ in pairs])
-    return compare_means(np.array(right[0]), np.array(right[1]), by)
+def _flips(answers: Answers, pool: Sequence[str], variant: str) -> pl.DataFrame:
+    values, _ = answers.hits(pool, variant)
+    base = {row["question_id"]: row for row in answers.base}
+    table = _table([base[question] for question in pool])
+    return table.with_columns(value=pl.Series(values, dtype=pl.Float64).fill_nan(None))
+
+
+def _quartets(answers: Answers) -> pl.DataFrame:
+    """Return whether every question of a quartet got its right answer."""
+    right: dict[str, bool] = {}
+    for row in answers.base:
+        right[row["cluster"]] = right.get(row["cluster"], True) and row["answer"] == row["wanted"]
+    names = sorted(right)
+    return pl.DataFrame(
+        {"item": names, "patient": names, "group": [""] * len(names), "value": [float(right[n]) for n in names]}
+    )
+
+
+def _table(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    columns = {
+        "item": [row["question_id"] for row in rows],
+        "patient": [row["cluster"] for row in rows],
+        "group": [""] * len(rows),
+        "about": [f"{row['image_id']} {row['anatomy']} {row['finding']} {row['wanted']}" for row in rows],
+    }
+    return pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))

@@ -53,7 +53,7 @@ def summarise(
         cells += _shared(natural, dataset, reading)
         found[dataset] = _floor_records(next(iter(natural.values())))
         if len(models) > 1:
-            tables[f"comparisons_{dataset}"] = compared(natural, rules)
+            tables[f"comparisons_{dataset}"] = compared(natural, rules, dataset)
     tables |= {"heal_medvqa": board(cells), "answers_from": sentences(verdicts), "published": reference_table()}
     if about:
         tables["blind_and_region_blind"] = floor_table(about)

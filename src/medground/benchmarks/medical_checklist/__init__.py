@@ -22,7 +22,7 @@ from medground.benchmarks.medical_checklist.scoring.parsing import Policy
 from medground.benchmarks.medical_checklist.scoring.probabilities import Link
 from medground.benchmarks.medical_checklist.sources.base import may_be_used
 from medground.benchmarks.medical_checklist.specs import SPECS
-from medground.benchmarks.medical_checklist.summarise import Scored, policy_credit
+from medground.benchmarks.medical_checklist.summarise import Floats, Scored, policy_credit
 from medground.benchmarks.medical_checklist.tables import comparisons, main_table
 from medground.benchmarks.medical_checklist.tasks import NAME, ChecklistTask
 from medground.benchmarks.medical_checklist.verdicts import verdict
@@ -55,7 +55,7 @@ class MedicalChecklist:
     name: ClassVar[str] = "medical_checklist"
     roles: ClassVar[Mapping[str, Role]] = {"models": Role("model", ("match", "choose", "reply"), least=1)}
     readings: ClassVar[Mapping[str, str]] = {"reader": "reader"}
-    doors: ClassVar[Mapping[str, str]] = {}
+    doors: ClassVar[Mapping[str, str]] = {"compare": "medground.benchmarks.medical_checklist.compare:compare"}
 
     def __init__(
         self,
@@ -170,12 +170,14 @@ class MedicalChecklist:
 
     def summarise(self, rows: Mapping[tuple[str, ...], pl.DataFrame]) -> Summary:
         """See :class:`medground.benchmarks.base.Benchmark`."""
-        from medground.benchmarks.looking import beside_twins
+        from medground.benchmarks.looking import with_looking
+        from medground.benchmarks.medical_checklist.compare import compare
 
-        scored = [self._scored(path, frame) for path, frame in rows.items()]
+        report = self.audit_report
+        blind = (report.best.scorer, report.credits[report.best.scorer]) if report and report.best else None
+        scored = [self.scored(path[0], path[1], frame, blind) for path, frame in rows.items()]
         cells = with_floors([cell for s in scored for cell in s.cells()], SPECS)
         held = Cells(cells)
-        report = self.audit_report
         tables = {"accuracy": main_table(held), "published": published.beside(_by_type(cells))}
         if len(scored) > 1:
             tables["comparisons"] = comparisons(scored)
@@ -194,21 +196,26 @@ class MedicalChecklist:
             shown=("accuracy",),
             notes=[report.sentence] if report else ["No blind scorer was run over the captions."],
         )
-        return beside_twins(summary, self._setting.models)
+        return with_looking(summary, compare(self), rows, self._setting.models)
 
-    def _scored(self, path: tuple[str, ...], frame: pl.DataFrame) -> Scored:
+    def scored(self, model: str, dataset: str, rows: pl.DataFrame, blind: tuple[str, Floats] | None = None) -> Scored:
+        """Return the rows of one model in the order of the items; an item without a row is missing.
+
+        Args:
+            model: label.
+            dataset: label.
+            rows: of its task.
+            blind: the best blind scorer and its credit for each item.
+        """
         order = pl.DataFrame({"item_id": [i.item_id for i in self.items]})
         pictures = {
-            str(name): order.join(frame.filter(pl.col("picture") == name), on="item_id", how="left").with_columns(
+            str(name): order.join(rows.filter(pl.col("picture") == name), on="item_id", how="left").with_columns(
                 pl.col("outcome").fill_null("missing")
             )
             for name in ("main", *self.controls)
         }
         main = pictures.pop("main")
-        report = self.audit_report
-        blind = (report.best.scorer, report.credits[report.best.scorer]) if report and report.best else None
-        label, dataset = path[0], path[1]
-        return Scored(label, dataset, self.reading[0], self.items, main, pictures, blind, self.policy)
+        return Scored(model, dataset, self.reading[0], self.items, main, pictures, blind, self.policy)
 
 
 def _differences(scored: Scored) -> dict[str, Any]:

@@ -207,15 +207,21 @@ class Scored:
         yield self._cell("accuracy", "macro", "", estimate, counts={"types": len(parts)})
 
     def _pairs(self) -> Iterator[Cell]:
-        held: dict[str, list[float]] = {}
-        for item, value in zip(self.items, self.credit, strict=True):
-            if item.pair:
-                held.setdefault(item.pair, []).append(float(value))
+        held = self.pairs
         if not held:
             return
         names = sorted(held)
         both = np.array([pair_credit(held[n]) for n in names])
         yield self._cell("pair_accuracy", "pairs", "", estimate_mean(both, clusters(names, names)))
+
+    @cached_property
+    def pairs(self) -> dict[str, list[float]]:
+        """Id of a scene pair -> the credit of its members."""
+        held: dict[str, list[float]] = {}
+        for item, value in zip(self.items, self.credit, strict=True):
+            if item.pair:
+                held.setdefault(item.pair, []).append(float(value))
+        return held
 
     def _visual(self) -> Iterator[Cell]:
         for name, frame in self.controls.items():
@@ -239,7 +245,7 @@ class Scored:
         return compare_means(self.credit, other, self.by)
 
     def _order(self) -> Iterator[Cell]:
-        a, b = self._both_sides()
+        a, b = self.both_sides
         if a is None or b is None:
             return
         both = ~(np.isnan(a) | np.isnan(b))
@@ -254,7 +260,8 @@ class Scored:
         chose_a = (right_first + 1 - right_second) / 2
         yield self._cell("position_bias", "all", "", Estimate(float(chose_a.mean() - 0.5), n=int(both.sum())))
 
-    def _both_sides(self) -> tuple[Floats | None, Floats | None]:
+    @cached_property
+    def both_sides(self) -> tuple[Floats | None, Floats | None]:
         """Return 1 where the model is right with the true caption as A, and as B; NaN where unparsed."""
         if self.frame["p_first"].is_not_null().any() and self.frame["p_second"].is_not_null().any():
             first, second = (

@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 import polars as pl
 
 from medground.benchmarks.base import Role, Setting, withheld
-from medground.benchmarks.comparing import Sample
 from medground.benchmarks.results import Summary
 from medground.benchmarks.xbench.protocol import resolve_protocol
 from medground.benchmarks.xbench.rows import KeepMaps
@@ -45,6 +44,7 @@ class XBench:
     }
     readings: ClassVar[Mapping[str, str]] = {"protocol": "protocol"}
     doors: ClassVar[Mapping[str, str]] = {
+        "compare": "medground.benchmarks.xbench.compare:compare",
         "protocol": "medground.benchmarks.xbench.protocol:resolve_protocol",
         "score_files": "medground.benchmarks.xbench.elsewhere:score_files",
     }
@@ -128,40 +128,25 @@ class XBench:
     def summarise(self, rows: Mapping[tuple[str, ...], pl.DataFrame]) -> Summary:
         """Summarise rows, by (model, dataset); see :func:`medground.benchmarks.xbench.summarise.summarise`."""
         from medground.benchmarks.looking import with_looking
+        from medground.benchmarks.xbench.compare import compare
         from medground.benchmarks.xbench.summarise import Options, summarise
 
         cards = {m.label: m.card for m in self._setting.models}
-        findings = {label: tuple(dataset.findings) for label, dataset in self._datasets.items()}
         options = Options(
             self.protocol, self._setting.seed, self.replicates, self.level, self.size_edges, decide.rules(self.rules)
         )
-        summary = replace(summarise(rows, cards, findings, options), notes=self.notes())
-        return with_looking(summary, self, rows, self._setting.models, options.rules)
+        summary = replace(summarise(rows, cards, self.findings, options), notes=self.notes())
+        return with_looking(summary, compare(self), rows, self._setting.models)
 
     @property
     def seed(self) -> int:
         """Of folds, flips and ranks: that of the run."""
         return self._setting.seed
 
-    def settings(self) -> Mapping[str, Any]:
-        """See :class:`medground.benchmarks.comparing.Comparable`."""
-        return {"protocol": self.protocol.model_dump(mode="json")}
-
-    def comparison_notes(self) -> Sequence[str]:
-        """See :class:`medground.benchmarks.comparing.Comparable`."""
-        return (f"protocol {self.protocol.in_words()}",)
-
-    def matched(
-        self, first: pl.DataFrame, second: pl.DataFrame, place: tuple[str, ...], other: XBench
-    ) -> Iterator[tuple[Sample, Sample]]:
-        """See :class:`medground.benchmarks.comparing.Comparable`; thresholds are searched on the shared cases."""
-        from medground.benchmarks.xbench.compare import samples, shared_rows
-
-        theirs = set(other._datasets[place[0]].findings)
-        findings = [finding for finding in self._datasets[place[0]].findings if finding in theirs]
-        one, two = shared_rows(first, second)
-        made = [samples(rows, findings, self.protocol, self.seed) for rows in (one, two)]
-        yield from zip(*made, strict=True)
+    @property
+    def findings(self) -> dict[str, tuple[str, ...]]:
+        """Label of a dataset -> its findings, in order."""
+        return {label: tuple(dataset.findings) for label, dataset in self._datasets.items()}
 
     def manifest(self) -> Mapping[str, Any]:
         """Protocol in full and in words, what reading the datasets gave, and which of them share pictures."""

@@ -3,19 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import polars as pl
 
-from medground.benchmarks.comparing import AUC, AVERAGE_PRECISION, Sample
+from medground.benchmarks.comparable import Comparable, Matched, Sample, Side
 from medground.benchmarks.xbench.grounding import differences, grounding_values
 from medground.benchmarks.xbench.pairs import Pairs
 from medground.benchmarks.xbench.protocol import Protocol
 from medground.benchmarks.xbench.specs import CUT, specs
 from medground.errors import RunError
+from medground.metrics import decide
+from medground.metrics.permutation import AUC, AVERAGE_PRECISION
 from medground.metrics.spec import MetricSpec
+
+if TYPE_CHECKING:
+    from medground.benchmarks.xbench import XBench
 
 BESIDE = ("pointing_prior", "dice_floor", "iou_floor", "pointing_ceiling", "dice_ceiling", "iou_ceiling")
 """What stands beside a model's figures and is the same for all models."""
+
+GROUPS = "class"
+
+
+def compare(benchmark: XBench) -> Comparable:
+    """Return how a run is compared: under one protocol, thresholds searched on the shared cases."""
+    findings = benchmark.findings
+
+    def matched(one: Side, two: Side) -> Matched:
+        shared = shared_rows(one.rows, two.rows)
+        made = [samples(rows, findings[one.place], benchmark.protocol, benchmark.seed) for rows in shared]
+        return zip(*made, strict=True)
+
+    return Comparable(
+        settings={"protocol": benchmark.protocol.model_dump(mode="json")},
+        matched=matched,
+        notes=(
+            f"protocol {benchmark.protocol.in_words()}",
+            "Only cases that neither of the two models has seen in training are used.",
+        ),
+        rules=decide.rules(benchmark.rules),
+        seed=benchmark.seed,
+        level=benchmark.level,
+    )
 
 
 def shared_rows(first: pl.DataFrame, second: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -57,7 +87,8 @@ def samples(rows: pl.DataFrame, findings: Sequence[str], protocol: Protocol, see
         derived = {*differences(pairs), *BESIDE}
         for metric, values in grounding_values(pairs).items():
             if metric not in derived:
-                yield Sample(known[metric], _table(pairs.frame).with_columns(value=pl.Series(values)))
+                table = _table(pairs.frame).with_columns(value=pl.Series(values))
+                yield Sample(known[metric], table, groups=GROUPS)
     yield from _recognition(kept, protocol, known)
 
 
@@ -68,13 +99,13 @@ def _recognition(rows: pl.DataFrame, protocol: Protocol, known: Mapping[str, Met
     probability = 1 / (1 + (-score).exp()) if protocol.link == "sigmoid" else read["probability"].cast(pl.Float64)
     table = _table(read).with_columns(truth=truth)
     for metric, ranking in (("auc", AUC), ("average_precision", AVERAGE_PRECISION)):
-        yield Sample(known[metric], table.with_columns(answer=score), ranking)
+        yield Sample(known[metric], table.with_columns(answer=score), ranking, GROUPS)
     called = (probability >= CUT).cast(pl.Float64)
-    yield Sample(known[f"f1@{CUT}"], table.with_columns(answer=called))
+    yield Sample(known[f"f1@{CUT}"], table.with_columns(answer=called), groups=GROUPS)
     right = (called == truth).cast(pl.Float64)
-    yield Sample(known[f"accuracy@{CUT}"], table.drop("truth").with_columns(value=right))
+    yield Sample(known[f"accuracy@{CUT}"], table.drop("truth").with_columns(value=right), groups=GROUPS)
     squared = (probability - truth) ** 2
-    yield Sample(known["brier"], table.drop("truth").with_columns(value=squared))
+    yield Sample(known["brier"], table.drop("truth").with_columns(value=squared), groups=GROUPS)
 
 
 def _table(rows: pl.DataFrame) -> pl.DataFrame:
