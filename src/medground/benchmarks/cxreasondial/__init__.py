@@ -38,6 +38,7 @@ class CXReasonDial:
     roles: ClassVar[Mapping[str, Role]] = {
         "models": Role("model", ("reply",), least=1),
         "judges": Role("model", ("reply",), sees=False),
+        "simulator": Role("model", ("reply",), most=1, sees=False),
     }
     readings: ClassVar[Mapping[str, str]] = {"judge": "judge"}
     doors: ClassVar[Mapping[str, str]] = {"compare": "medground.benchmarks.cxreasondial.compare:compare"}
@@ -94,6 +95,12 @@ class CXReasonDial:
                         where=f"roles.judges: {entry.label}",
                         fix="name another judge, or set allow_self_judge: true",
                     )
+        if setting.roles.get("simulator") and "simulator" not in self.histories:
+            raise ConfigError(
+                "a simulator is named, and no history asks for one",
+                where="roles.simulator",
+                fix="history: simulator, or leave the role out",
+            )
         self._setting = setting
 
     @property
@@ -123,12 +130,14 @@ class CXReasonDial:
             size = self._setting.batch_size
             return [StageTask(model, self.source, options, size) for model in self._setting.models]
         judges = tuple(self._setting.roles.get("judges", ()))
+        user = next(iter(self._setting.roles.get("simulator", ())), None)
         return [
             DialogueTask(
                 model,
                 self.source,
                 replace(self.options, history=history, seed=self._setting.seed),
                 judges,
+                user if history == "simulator" else None,
                 self._setting.batch_size,
             )
             for model in self._setting.models
@@ -171,6 +180,7 @@ class CXReasonDial:
         if self.protocol == "cxreasonbench":
             return ["Choices are read by rules; not comparable with figures of a judging model."]
         out = [f"Judged by {judge_identity(self.options)}: not comparable with figures of another judge."]
+        out += [f"The user is played by {user.label}." for user in self._setting.roles.get("simulator", ())]
         if not self.options.pictures:
             out.append("The models were shown no picture.")
         return out

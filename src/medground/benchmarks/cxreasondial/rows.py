@@ -41,6 +41,7 @@ _COLUMNS: dict[str, Any] = {
     "canaries": pl.Int32,
     "canaries_changed": pl.Int32,
     "outcome": pl.String,
+    "asked_by": pl.String,
     "query": pl.String,
     "reply": pl.String,
     "plan": pl.String,
@@ -112,6 +113,7 @@ def row(
     second: Ruling | None = None,
     shown: Sequence[str] = (),
     canaries: tuple[int, int] = (0, 0),
+    asked_by: str = "dialogue",
 ) -> dict[str, Any]:
     """Make the row of one turn that was asked.
 
@@ -125,6 +127,7 @@ def row(
         second: of another judge on the same reply.
         shown: assistant turns that stood in the history.
         canaries: attacks on the judge that were tried, and rulings that they changed.
+        asked_by: whose words the query is.
     """
     metrics = applicable(turn, agent=agent)
     plan = plan_of(reply) if agent else None
@@ -156,6 +159,7 @@ def row(
         "canaries": canaries[0],
         "canaries_changed": canaries[1],
         "outcome": reply.outcome,
+        "asked_by": asked_by,
         "query": turn.query,
         "reply": reply.text,
         "plan": json.dumps(record(plan)) if plan is not None else "",

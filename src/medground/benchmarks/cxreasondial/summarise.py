@@ -64,6 +64,7 @@ def summarise(
         "identities": {f"{p.model} / {p.dataset}": _identity(p) for p in parts},
         "canaries": {f"{p.model} / {p.dataset}": _canaries(p) for p in parts},
         "dialogues": {f"{p.model} / {p.dataset}": _shown(p) for p in parts},
+        "asked_by": {f"{p.model} / {p.dataset}": _askers(p) for p in parts},
     }
     return Summary(cells, verdicts, tables, data, NAME, reading, tuple(models), SPECS, notes=tuple(notes))
 
@@ -257,6 +258,12 @@ def _identity(part: Part) -> dict[str, Any]:
 
 def _canaries(part: Part) -> dict[str, int]:
     return {"tried": int(part.rows["canaries"].sum()), "changed": int(part.rows["canaries_changed"].sum())}
+
+
+def _askers(part: Part) -> dict[str, int]:
+    """Whose words the queries were -> turns."""
+    counts = part.rows["asked_by"].value_counts(sort=True).sort("asked_by")
+    return dict(zip(counts["asked_by"].to_list(), counts["count"].to_list(), strict=True))
 
 
 def _shown(part: Part, most: int = 3) -> list[dict[str, Any]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -14,11 +14,13 @@ import polars as pl
 from medground.benchmarks.base import Entry, Item, Measured, TaskDefaults
 from medground.benchmarks.cxreasondial.build import Builder
 from medground.benchmarks.cxreasondial.canaries import attacked
-from medground.benchmarks.cxreasondial.contract import Dialogue, Turn, read_dialogues
-from medground.benchmarks.cxreasondial.histories import History, Line, Skipped, applicable, messages as history_of
+from medground.benchmarks.cxreasondial.contract import Dialogue, read_dialogues
+from medground.benchmarks.cxreasondial.histories import History, Skipped, applicable
+from medground.benchmarks.cxreasondial.holding import Said, Stages, held
 from medground.benchmarks.cxreasondial.phantoms import Phantoms
 from medground.benchmarks.cxreasondial.rows import SCHEMA, lost, overlays_of, row
-from medground.benchmarks.cxreasondial.simulator import VERSION as SIMULATOR, next_turns
+from medground.benchmarks.cxreasondial.simulator import VERSION as SIMULATOR
+from medground.benchmarks.cxreasondial.users import VERSION as USER
 from medground.benchmarks.players import Players
 from medground.benchmarks.requests import Answer, Ask, Conversation, Transcript
 from medground.identity import file_hash, fingerprint_of
@@ -27,7 +29,7 @@ from medground.judges.base import Query, Ruling
 from medground.judges.evidence import Evidence
 from medground.judges.hybrid import Hybrid
 from medground.judges.llm import Llm, panel
-from medground.models.base import GenerationOptions, Message, Reply, capabilities_of
+from medground.models.base import Reply, capabilities_of
 
 JudgeName = Literal["evidence", "llm", "hybrid"]
 
@@ -114,94 +116,6 @@ class Options:
     seed: int = 0
 
 
-class Stages:
-    """An opened task: the model answers turn after turn."""
-
-    def __init__(self, task: DialogueTask, players: Mapping[str, Any]) -> None:
-        self._task = task
-        self._players = Players(players, {"model": ("reply",)}, "the benchmark cxreasondial")
-        self._agent = "draws" in capabilities_of(players["model"])
-
-    def load(self, item: Item) -> Radiograph | None:
-        """Decode the picture, where the model is shown one."""
-        return self._task.source.picture(item.payload) if self._task.options.pictures else None
-
-    def converse(self, item: Item, loaded: Radiograph | None) -> Conversation[Mapping[str, Any]]:
-        """Hold the dialogue; the notes say what was asked at every turn, in order."""
-        options = self._task.options
-        dialogue: Dialogue = item.payload
-        notes: list[dict[str, Any]] = []
-        replies: dict[int, str] = {}
-        said: list[Line] = []
-        for turn in dialogue.turns:
-            if not applicable(turn, agent=self._agent):
-                continue
-            if options.history == "simulator":
-                yield from self._simulated(dialogue, turn, said, notes, loaded)
-                continue
-            lines = history_of(
-                dialogue, turn.index, replies, options.history, agent=self._agent, skipped=options.skipped
-            )
-            reply = yield from self._ask(lines or [], loaded, turn.index)
-            replies[turn.index] = reply.text
-            notes.append({"turn": turn.index, "query": turn.query, "kind": turn.kind})
-        return {"turns": notes, "agent": self._agent}
-
-    def _simulated(
-        self, dialogue: Dialogue, turn: Turn, said: list[Line], notes: list[dict[str, Any]], picture: Radiograph | None
-    ) -> Generator[Sequence[Ask], Sequence[Answer], None]:
-        waiting, again = [turn], False
-        while waiting:
-            current = waiting.pop(0)
-            said.append(("user", current.query))
-            reply = yield from self._ask(said, picture, turn.index)
-            said.append(("assistant", reply.text))
-            asked = [list(request.asked) for request in current.requests]
-            notes.append({"turn": turn.index, "query": current.query, "kind": current.kind, "asked": asked})
-            waiting += next_turns(dialogue, current, reply.text, again)
-            again = True
-
-    def _ask(
-        self, lines: Sequence[Line], picture: Radiograph | None, turn: int
-    ) -> Generator[Sequence[Ask], Sequence[Answer], Reply]:
-        options = GenerationOptions(self._task.options.max_new_tokens, seed=self._task.options.seed)
-        images = (picture,) if picture is not None else ()
-        conversation = tuple(Message(role, text, images if i == 0 else ()) for i, (role, text) in enumerate(lines))
-        asked = {"conversation": conversation, "options": options}
-        (answer,) = yield [Ask("model", "reply", asked, {"turn": turn})]
-        return Reply.of(answer.values) if answer.values else Reply("", answer.outcome, answer.reason)
-
-    def answer(self, role: str, capability: str, arguments: Sequence[Mapping[str, Any]]) -> Sequence[Answer]:
-        """Ask the model about one batch."""
-        return self._players.answer(role, capability, arguments)
-
-
-@dataclass(frozen=True)
-class Said:
-    """One turn as it was held."""
-
-    turn: Turn
-    reply: Reply
-    shown: tuple[str, ...]
-
-
-def held(dialogue: Dialogue, transcript: Transcript, history: str) -> list[Said]:
-    """Put the answers beside the turns that they answer."""
-    out: list[Said] = []
-    answers = transcript.answers("model", "reply")
-    for note, answer in zip(transcript.notes["turns"], answers, strict=True):
-        turn = dialogue.turns[note["turn"]]
-        if "asked" in note:
-            pairs = zip(turn.requests, note["asked"], strict=True)
-            requests = tuple(replace(request, asked=tuple(asked)) for request, asked in pairs)
-            turn = replace(turn, query=note["query"], kind=note["kind"], requests=requests)
-        reply = Reply.of(answer.values) if answer.values else Reply("", answer.outcome, answer.reason)
-        own = [s.reply.text for s in out]
-        references = [t.reference_reply or "" for t in dialogue.turns[: turn.index]]
-        out.append(Said(turn, reply, tuple(references if history == "with_gt" else own)))
-    return out
-
-
 class Rules:
     """Makes rows with the evidence judge: pure."""
 
@@ -239,6 +153,7 @@ class Rules:
             agent=self._agent,
             ruling=ruling,
             shown=said.shown,
+            asked_by=said.asked_by,
             **more,
         )
         return {**made, "turn": place if self._options.history == "simulator" else said.turn.index}
@@ -310,6 +225,7 @@ class DialogueTask(TaskDefaults):
         source: the dialogues.
         options: how they are held and judged.
         judges: chat models that judge, where the judge is one.
+        simulator: a chat model that plays the user; None: rules do, where the history asks for one.
         batch_size: conversations a call of the model.
     """
 
@@ -317,6 +233,7 @@ class DialogueTask(TaskDefaults):
     source: Source
     options: Options
     judges: tuple[Entry, ...] = ()
+    simulator: Entry | None = None
     batch_size: int = 8
     expensive: bool = True
 
@@ -337,8 +254,8 @@ class DialogueTask(TaskDefaults):
 
     @property
     def roles(self) -> Mapping[str, Entry]:
-        """The model."""
-        return {"model": self.model}
+        """The model, and who plays the user."""
+        return {"model": self.model} | ({"simulator": self.simulator} if self.simulator is not None else {})
 
     @property
     def reading_roles(self) -> Mapping[str, Entry]:
@@ -354,7 +271,8 @@ class DialogueTask(TaskDefaults):
     def fingerprint(self) -> str:
         """What the replies depend on."""
         held_so = (self.options.history, self.options.skipped, self.options.pictures, self.options.max_new_tokens)
-        return fingerprint_of(self.model.identity(), self.source.identity(), held_so, self.options.seed, SIMULATOR)
+        user = SIMULATOR if self.simulator is None else (USER, self.simulator.identity())
+        return fingerprint_of(self.model.identity(), self.source.identity(), held_so, self.options.seed, user)
 
     def reading(self) -> str:
         """What the verdicts depend on beyond the replies."""
