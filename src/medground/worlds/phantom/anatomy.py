@@ -28,6 +28,10 @@ BRONCHI: Final = (0.72, 1.25)
 """Slopes of the main bronchi, image left and right: the right one is steeper. Together they open by 87 degrees."""
 
 
+NO_TURN: Final = 9.0
+"""Height far below the picture: a shift of the trachea that stays on its side."""
+
+
 class Pose(NamedTuple):
     """From the picture (u, v in widths) to the thorax: ``x = a u - b v + cx``, ``y = b u + a v + cy``."""
 
@@ -63,6 +67,7 @@ class Anatomy(NamedTuple):
         trachea: its half width.
         trachea_wave: gentle sideways swing of the trachea.
         trachea_shift: how far the trachea lies off the midline above the arch; positive to the image's right.
+        trachea_turn: height at which the shift changes sides on its way down.
         carina: y of the bifurcation.
         bronchi: slope (sideways over down) of the main bronchi; image left, right.
         posterior: ribs.
@@ -106,6 +111,7 @@ class Anatomy(NamedTuple):
     trachea: float
     trachea_wave: float
     trachea_shift: float
+    trachea_turn: float
     carina: float
     bronchi: tuple[float, float]
     posterior: Ribs
@@ -175,6 +181,7 @@ def draw_anatomy(rng: np.random.Generator, view: str) -> Anatomy:
         trachea=uniform(rng, 0.017, 0.022),
         trachea_wave=normal(rng, 0.006),
         trachea_shift=0.0,
+        trachea_turn=NO_TURN,
         carina=uniform(rng, 0.36, 0.40),
         bronchi=BRONCHI,
         posterior=posterior_ribs(rng, apex, spacing),

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from medground.worlds.phantom.anatomy import Anatomy
+from medground.worlds.phantom.geometry import airway
 from medground.worlds.phantom.streams import DEVICES, chance, uniform
-from medground.worlds.phantom.tissue import windpipe
 
 Rng = np.random.Generator
 Points = NDArray[np.float64]
@@ -88,8 +88,7 @@ def _tracheal_tube(rng: Rng, anatomy: Anatomy) -> Device:
     """A tube with a dense stripe, ending 1 to 4 vertebrae above the carina."""
     tip = anatomy.carina - uniform(rng, 0.03, 0.12)
     heights = np.linspace(-0.10, tip, 22)
-    middle = [windpipe(float(y), anatomy.trachea_wave, anatomy.trachea_shift) for y in heights]
-    path = np.column_stack([middle, heights])
+    path = np.column_stack([airway(anatomy, heights), heights])
     stripe = path + np.array([0.004, 0.0])
     return _device("tube", 0.0, path[-1], [_tube(path, 0.0075, 0.22), _tube(stripe, 0.0018, 1.0)])
 

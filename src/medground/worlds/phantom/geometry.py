@@ -191,7 +191,18 @@ def carina_angle(anatomy: Anatomy) -> float:
 
 def airway(anatomy: Anatomy, y: Floats) -> Floats:
     """Return the x of the airway's middle."""
-    return np.array([windpipe(float(at_), anatomy.trachea_wave, anatomy.trachea_shift) for at_ in y])
+    wave, shift, turn = anatomy.trachea_wave, anatomy.trachea_shift, anatomy.trachea_turn
+    return np.array([windpipe(float(at_), wave, shift, turn) for at_ in y])
+
+
+def seen_from(pose: Pose, edges: tuple[float, float, float, float]) -> float:
+    """Return the height of the upper edge of what is seen, thorax frame, in the middle of the picture.
+
+    Args:
+        pose: where the thorax lies in the picture.
+        edges: dark collimation at left, top, right, bottom.
+    """
+    return float(from_picture(pose, np.array([[0.5, edges[1]]]))[0, 1])
 
 
 def trachea_levels(anatomy: Anatomy, top: float) -> list[str]:

@@ -11,7 +11,6 @@ from medground.worlds.phantom.anatomy import Pose
 from medground.worlds.phantom.bones import clavicle_line
 from medground.worlds.phantom.outlines import AXIS, PHASES
 from medground.worlds.phantom.scene import Scene
-from medground.worlds.phantom.tissue import windpipe
 
 Point = tuple[float, float]
 
@@ -34,7 +33,7 @@ def landmarks(scene: Scene, size: int) -> Mapping[str, Point]:
     edges = [geometry.lung_edge(a, side) for side in (0, 1)]
     right, left = (edge[np.abs(edge[:, 0]).argmax()] for edge in edges)
     points: dict[str, Point] = {
-        "carina": (float(windpipe(a.carina, a.trachea_wave, a.trachea_shift)), a.carina),
+        "carina": (float(geometry.airway(a, np.array([a.carina]))[0]), a.carina),
         "aortic_knob": (a.knob[0], a.knob[1]),
         "heart_left": heart_left,
         "heart_right": heart_right,

@@ -20,7 +20,7 @@ from medground.worlds.phantom.exposure import Exposure, draw_exposure
 from medground.worlds.phantom.findings import ENLARGED, MAKERS, Lesion, resized
 from medground.worlds.phantom.heart import Heart, shape_heart
 from medground.worlds.phantom.markers import Marker, draw_marker
-from medground.worlds.phantom.solve import solve, usual_heart
+from medground.worlds.phantom.solve import check_reached, solve, usual_heart
 from medground.worlds.phantom.streams import DEVICES, FINDINGS, TASKS, chance, stream, uniform
 from medground.worlds.phantom.tasks import Value, judge
 from medground.worlds.phantom.vessels import Segments, draw_vessels
@@ -208,7 +208,8 @@ def make_scene(
         devices: kinds that are there; by default what the devices' streams say.
 
     Raises:
-        ConfigError: an unknown finding, task, device, view or population, or a value that cannot be drawn.
+        ConfigError: an unknown finding, task, device, view or population, or a value that cannot be drawn, here or in
+            this case.
 
     Example:
         >>> scene = make_scene(7, 3, ["Mass"], view="AP", values={"rotation": 0.3}, devices=["tube"])
@@ -231,6 +232,7 @@ def make_scene(
     exposure = draw_exposure(stream(seed, case, "exposure"), seen)
     if wanted:
         anatomy, exposure = solve(anatomy, exposure, seed, case, wanted)
+        check_reached(anatomy, asked.values)
     heart, ratio = anatomy.heart, anatomy.heart_ratio
     if "cardiomegaly" in wanted:
         # What is the same with and without the finding (scatter, for one) is taken from a usual heart.

@@ -11,13 +11,14 @@ from typing import Final, cast
 
 import numpy as np
 
+from medground.errors import ConfigError
 from medground.worlds.phantom import geometry
 from medground.worlds.phantom.anatomy import Anatomy, Pose
 from medground.worlds.phantom.exposure import Exposure
 from medground.worlds.phantom.heart import shape_heart
 from medground.worlds.phantom.outlines import AXIS, diaphragm
 from medground.worlds.phantom.streams import chance, stream, uniform
-from medground.worlds.phantom.tasks import Value
+from medground.worlds.phantom.tasks import CRITERIA, Value
 
 _WAVES: Final = np.linspace(0.0, 0.06, 241)
 _DOMES: Final = {7: 0.57, 8: 0.61, 9: 0.66, 10: 0.71}
@@ -50,7 +51,7 @@ def solve(
     if "mediastinal_widening" in wanted:
         anatomy = _widen(anatomy, _number(wanted["mediastinal_widening"]))
     if "trachea_deviation" in wanted:
-        anatomy = _shift(anatomy, seed, case, str(wanted["trachea_deviation"]))
+        anatomy = _shift(anatomy, exposure, seed, case, str(wanted["trachea_deviation"]))
     if "carina_angle" in wanted:
         half = np.radians(_number(wanted["carina_angle"]))
         anatomy = anatomy._replace(bronchi=(float(np.tan(0.41 * half)), float(np.tan(0.59 * half))))
@@ -146,13 +147,30 @@ def _widen(anatomy: Anatomy, share: float) -> Anatomy:
     return anatomy._replace(medial=(anatomy.medial + amount * geometry.bulge(AXIS)).astype(np.float32))
 
 
-def _shift(anatomy: Anatomy, seed: int, case: int, direction: str) -> Anatomy:
-    """Push the trachea to one side above the arch."""
+def _shift(anatomy: Anatomy, exposure: Exposure, seed: int, case: int, direction: str) -> Anatomy:
+    """Push the trachea to one side above the arch, or to one side and lower down to the other."""
     rng = stream(seed, case, "trachea_deviation", "place")
     amount = uniform(rng, 0.048, 0.072)
-    sign = {"flat": 0.0, "right": -1.0, "left": 1.0}[direction]
+    upper, _, lower = direction.partition("&")
+    sign = {"flat": 0.0, "right": -1.0, "left": 1.0}[upper]
     # The gentle swing stays small, so that it decides no level.
-    return anatomy._replace(trachea_shift=sign * amount, trachea_wave=0.5 * anatomy.trachea_wave)
+    shifted = anatomy._replace(trachea_shift=sign * amount, trachea_wave=0.5 * anatomy.trachea_wave)
+    return _bend(shifted, exposure, direction) if lower else shifted
+
+
+def _bend(anatomy: Anatomy, exposure: Exposure, direction: str) -> Anatomy:
+    """Let a shifted trachea change sides where as many levels lie on one as on the other."""
+    top = geometry.seen_from(anatomy.pose, exposure.edges)
+    turns = np.linspace(top, anatomy.carina, 241)
+    bent = [anatomy._replace(trachea_turn=float(turn)) for turn in turns]
+    fits = [geometry.trachea_direction(geometry.trachea_levels(one, top)) == direction for one in bent]
+    if not any(fits):
+        raise ConfigError(
+            "the trachea of this case shows too little to lie on both sides",
+            where=f"case, direction {direction}",
+            fix="ask for one side, or for another case",
+        )
+    return bent[int(np.flatnonzero(fits)[sum(fits) // 2])]  # the middle one: no level lies on the edge
 
 
 def _arch(anatomy: Anatomy, seed: int, case: int, wanted: Mapping[str, Value]) -> Anatomy:
@@ -190,6 +208,27 @@ def _arch(anatomy: Anatomy, seed: int, case: int, wanted: Mapping[str, Value]) -
         reach = float(geometry.descending_line(anatomy, upper).max()) + anatomy.descending
         anatomy = anatomy._replace(descending_x=anatomy.descending_x - max(reach - outer + 0.003, 0.0))
     return anatomy
+
+
+def check_reached(anatomy: Anatomy, asked: Mapping[str, Value]) -> None:
+    """Raise ConfigError where a case cannot have a value that was asked for: an aorta winds only so much.
+
+    Args:
+        anatomy: as solved.
+        asked: task -> value, without those that a population draws.
+    """
+    task = "descending_aorta_tortuous"
+    if task not in asked:
+        return
+    wanted, reached = _number(asked[task]), float(geometry.tortuosity(anatomy))
+    if reached < wanted - CRITERIA[task].tolerance:
+        raise ConfigError(
+            "the descending aorta of this case cannot be drawn so tortuous",
+            where=task,
+            expected=f"up to {reached:.4f}",
+            got=wanted,
+            fix="ask for less, or for another case",
+        )
 
 
 def usual_heart(anatomy: Anatomy) -> Anatomy:

@@ -117,12 +117,18 @@ def _middle(anatomy: Anatomy, x: Grid, y: Grid) -> dict[str, Mask]:
         ascending = ((x - a_x) / a_half) ** 2 + ((y - a_y) / a_height) ** 2 < 1
     return {
         "upper_mediastinum": between,
-        "trachea": trachea & (y < anatomy.carina),
+        "trachea": trachea & _above(anatomy, x, y),
         "aortic_arch": arch,
         "descending_aorta": descending,
         "descending_aorta_upper": descending & (y < knob_y + 1.5 * radius),
         "ascending_aorta": ascending,
     }
+
+
+def _above(anatomy: Anatomy, x: Grid, y: Grid) -> Mask:
+    """Return what lies above the carina in the picture: a cut along its rows leaves no corner to one side."""
+    pose, middle = anatomy.pose, float(geometry.airway(anatomy, np.array([anatomy.carina]))[0])
+    return pose.a * (y - anatomy.carina) < pose.b * (x - middle)
 
 
 def _bones(anatomy: Anatomy, x: Grid, y: Grid) -> dict[str, Mask]:

@@ -149,6 +149,7 @@ class Airway(NamedTuple):
     off: float = -0.004  # the aorta pushes the trachea to the right
     shift_end: float = 0.245  # a shifted trachea comes back above the arch
     shift_over: float = 0.065
+    turn_over: float = 0.07  # height in which a shift changes sides
     below: float = 0.006  # the trachea ends a little below the carina
     below_over: float = 0.015
     fork: float = 0.010  # the bronchi begin above it
@@ -193,7 +194,7 @@ def tissue(
     borders = (medial[0], medial[1])
     apex, peaks, arm, fat = anatomy.apex, anatomy.dome_peaks, anatomy.arm, anatomy.habitus
     knob, line, wave, ascending = anatomy.knob, anatomy.descending_x, anatomy.descending_wave, anatomy.ascending
-    swing, shift, bronchi = anatomy.trachea_wave, anatomy.trachea_shift, anatomy.bronchi
+    swing, shift, turn, bronchi = anatomy.trachea_wave, anatomy.trachea_shift, anatomy.trachea_turn, anatomy.bronchi
     path = CHEST.thin + CHEST.fat * fat
     step = 1.0 / total.shape[0]
     for row in range(total.shape[0]):
@@ -223,7 +224,7 @@ def tissue(
                 arch = max(_knob(x, y, knob), _descending(x, y, knob[1], line, wave, anatomy.descending))
                 if ascending[2] > 0.0:
                     arch = max(arch, MIDDLE.ascending * ellipse(x, y, ascending))
-                hole = _airway(x - windpipe(y, swing, shift), y, anatomy.trachea, anatomy.carina, bronchi)
+                hole = _airway(x - windpipe(y, swing, shift, turn), y, anatomy.trachea, anatomy.carina, bronchi)
                 value += MIDDLE.aorta * arch - MIDDLE.airway * hole
                 value += _spine(x, y, anatomy.spine, anatomy.vertebra, anatomy.spinous)
                 value += _around(away, y - apex)
@@ -375,10 +376,14 @@ def _spot(dx: float, dy: float) -> float:
 
 
 @kernel
-def windpipe(y: float, swing: float, shift: float) -> float:
-    """Return the x of the airway's middle: a gentle swing, and a shift that ends above the arch."""
+def windpipe(y: float, swing: float, shift: float, turn: float) -> float:
+    """Return the x of the airway's middle: a gentle swing, and a shift that ends above the arch.
+
+    Where ``turn`` lies above that end, the shift changes sides there.
+    """
     gone = smooth((y - AIRWAY.shift_end) / AIRWAY.shift_over)
-    return swing * math.sin(AIRWAY.swing * y) + AIRWAY.off + shift * (1.0 - gone)
+    side = 1.0 - 2.0 * smooth((y - turn) / AIRWAY.turn_over + 0.5)
+    return swing * math.sin(AIRWAY.swing * y) + AIRWAY.off + shift * side * (1.0 - gone)
 
 
 @kernel

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-import numpy as np
-
 from medground.worlds.phantom import geometry
 from medground.worlds.phantom.scene import Scene
 from medground.worlds.phantom.tasks import TaskFact, Value, judge
@@ -15,7 +13,7 @@ from medground.worlds.phantom.tasks import TaskFact, Value, judge
 def values(scene: Scene) -> Mapping[str, Value | None]:
     """Return task -> value; None where the task has none in this scene (a dome between two ribs)."""
     a, ratio = scene.anatomy, scene.heart_ratio
-    top = geometry.from_picture(a.pose, np.array([[0.5, scene.exposure.edges[1]]]))[0, 1]
+    top = geometry.seen_from(a.pose, scene.exposure.edges)
     return {
         "inclusion": geometry.margins(a, scene.exposure.edges),
         "inspiration": geometry.inspiration(a),
@@ -24,7 +22,7 @@ def values(scene: Scene) -> Mapping[str, Value | None]:
         "cardiomegaly": geometry.cardiothoracic(a, ratio),
         "mediastinal_widening": float(geometry.mediastinum(a)),
         "carina_angle": geometry.carina_angle(a),
-        "trachea_deviation": geometry.trachea_direction(geometry.trachea_levels(a, float(top))),
+        "trachea_deviation": geometry.trachea_direction(geometry.trachea_levels(a, top)),
         "aortic_knob_enlargement": geometry.knob_ratio(a),
         "ascending_aorta_enlargement": geometry.ascending_share(a, scene.heart, ratio) if a.ascending[2] else None,
         "descending_aorta_enlargement": geometry.descending_ratio(a),

@@ -41,7 +41,8 @@ SPANS: Final[Mapping[str, Span]] = {
 INCLUSIONS: Final = ("included", "apex", "right", "left", "bottom")
 """Nothing cut, or the border that cuts the lungs."""
 
-DIRECTIONS: Final = ("flat", "right", "left")
+DIRECTIONS: Final = ("flat", "right", "left", "right&left", "left&right")
+"""Sides of the trachea; on both, from above downwards, by wish alone: populations hold the first three."""
 
 RIBS: Final = {0: (9, 10), 1: (7, 8)}
 """Ribs that cross the right dome, by label."""
