@@ -8,7 +8,17 @@ from typing import Any, Literal
 from medground.errors import ModelError
 
 Capability = Literal[
-    "ground", "match", "reply", "choose", "logits", "masks", "pictures", "several_pictures", "attention_bias", "tools"
+    "ground",
+    "match",
+    "reply",
+    "choose",
+    "logits",
+    "masks",
+    "look",
+    "pictures",
+    "several_pictures",
+    "attention_bias",
+    "tools",
 ]
 _METHODS: Mapping[str, Capability] = {
     "predict": "ground",
@@ -17,6 +27,7 @@ _METHODS: Mapping[str, Capability] = {
     "choose": "choose",
     "logits": "logits",
     "masks": "masks",
+    "look": "look",
 }
 
 
@@ -62,6 +73,7 @@ _SENTENCES = {
     "choose": "say how likely given words are (choose); servers often do not",
     "logits": "answer from a fixed list (logits)",
     "masks": "draw masks (masks)",
+    "look": "say where it looks (look): hf_chat with attention: eager, small_chat or loba",
     "pictures": "look at a picture (pictures)",
     "several_pictures": "look at several pictures at once (several_pictures)",
     "attention_bias": "be told where to look (attention_bias): a model in this process, not one behind a server",

@@ -9,7 +9,7 @@ import pytest
 
 from medground.errors import ConfigError, ModelError
 from medground.imaging.reading import Radiograph
-from medground.models.base import Grounder, ModelInfo, Reply
+from medground.models.base import Grounder, Message, ModelInfo, Reply
 from medground.models.chat.chat_grounder import GRID, ChatGrounder
 
 
@@ -99,3 +99,56 @@ def test_a_model_without_sight_or_a_question_without_a_finding_is_refused() -> N
         ChatGrounder(of=blind)
     with pytest.raises(ConfigError, match="does not name its finding"):
         ChatGrounder(of=Sighted(), question="Anything there?")
+
+
+class Located(Sighted):
+    """Answers with the mask of the bright rectangle."""
+
+    def located(self, conversations: Any) -> list[np.ndarray | None]:
+        return [None if "edema" in one[0].text else one[0].images[0].pixels > 0.5 for one in conversations]
+
+
+def test_masks_of_seg_answers_are_maps() -> None:
+    prediction = ChatGrounder(of=Located(), place="masks").predict([picture()], ["Mass", "Edema"])
+    mass, edema = np.asarray(prediction.saliency)[0]
+    assert mass.sum() / GRID**2 == pytest.approx(0.5 * 0.25, abs=1e-5)
+    # A picture of 200 rows on 112 cells: each cell holds the share that the rectangle covers of it.
+    edges = np.arange(GRID + 1) * 200 / GRID
+    down = np.clip(np.minimum(edges[1:], 100) - np.maximum(edges[:-1], 50), 0, None) / (200 / GRID)
+    assert mass[:, 50] == pytest.approx(down, abs=1e-5)
+    assert np.isnan(edema).all()
+    assert prediction.absent == {(0, 1): "no place named"}
+    with pytest.raises(ModelError, match="does not answer with a mask"):
+        ChatGrounder(of=Sighted(), place="masks")
+
+
+def test_a_model_that_cannot_be_reached_shows_no_attention() -> None:
+    for place in ("attention", "gradient"):
+        with pytest.raises(ModelError, match="say where it looks"):
+            ChatGrounder(of=Sighted(), place=place)
+
+
+def test_the_small_chat_model_grounds_by_its_masks_and_its_attention() -> None:
+    from medground.models.chat.small_chat import SmallChat
+    from medground.worlds.phantom.questions import PRESENT
+
+    small = SmallChat(device="cpu")
+    asked = {"of": small, "question": PRESENT.replace("{finding}", "{label}"), "answers": ("yes", "no")}
+    image = Radiograph(np.random.default_rng(0).random((150, 100), np.float32), case_id="a")
+    masked = ChatGrounder(**asked, place="masks").predict([image], ["Effusion", "Edema"])
+    assert np.asarray(masked.saliency).shape == (1, 2, GRID, GRID)
+    assert np.isfinite(masked.scores[0, 0])
+    # "edema" is none of its words: it declines, which is no score and no map.
+    assert np.isnan(masked.scores[0, 1])
+    assert (0, 1) in masked.absent
+    looked = ChatGrounder(**asked, place="attention").predict([image], ["Effusion"])
+    grid = np.asarray(looked.saliency)[0, 0]
+    talk = [asked_about(image, "Is there effusion in the picture?")]
+    assert grid == pytest.approx(small.engine.attention(talk[0]), abs=1e-6)
+    assert looked.geometry[0].source == (100, 150)
+    with pytest.raises(ModelError, match="attention alone"):
+        ChatGrounder(**asked, place="gradient").predict([image], ["Effusion"])
+
+
+def asked_about(image: Radiograph, text: str) -> tuple[Message, ...]:
+    return (Message("user", text, (image,)),)

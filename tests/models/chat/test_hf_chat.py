@@ -23,94 +23,6 @@ from medground.models.chat.hf_chat import HfChat
 from medground.models.chat.local.prompts import tool_calls
 from medground.models.chat.local.sampling import GumbelDraw
 
-WORDS = [
-    "<pad>",
-    "<unk>",
-    "<bos>",
-    "<eos>",
-    "<image>",
-    "user",
-    "assistant",
-    "system",
-    ":",
-    "is",
-    "there",
-    "edema",
-    "in",
-    "the",
-    "left",
-    "lung",
-    "yes",
-    "no",
-    "maybe",
-    "?",
-    "a",
-    "b",
-]
-TEMPLATE = (
-    "<bos> {% for m in messages %}{{ m['role'] }} : {% if m['content'] is string %}{{ m['content'] }} "
-    "{% else %}{% for c in m['content'] %}{% if c['type'] == 'image' %}<image> {% else %}{{ c['text'] }} "
-    "{% endif %}{% endfor %}{% endif %}{% endfor %}{% if add_generation_prompt %}assistant : {% endif %}"
-)
-
-
-def tokenizer() -> Any:
-    from tokenizers import Tokenizer, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast
-
-    inner = Tokenizer(models.WordLevel({word: i for i, word in enumerate(WORDS)}, unk_token="<unk>"))
-    inner.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    special = {"pad_token": "<pad>", "unk_token": "<unk>", "bos_token": "<bos>", "eos_token": "<eos>"}
-    return PreTrainedTokenizerFast(
-        tokenizer_object=inner, **special, extra_special_tokens={"image_token": "<image>"}, chat_template=TEMPLATE
-    )
-
-
-def text_config() -> Any:
-    from transformers import LlamaConfig
-
-    return LlamaConfig(
-        vocab_size=len(WORDS), hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=2,
-        initializer_range=0.3, pad_token_id=0, bos_token_id=2, eos_token_id=3,
-    )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def blind_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from transformers import LlamaForCausalLM
-
-    folder = tmp_path_factory.mktemp("llama")
-    torch.manual_seed(0)
-    LlamaForCausalLM(text_config()).save_pretrained(folder)
-    tokenizer().save_pretrained(folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def seeing_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from transformers import (
-        CLIPImageProcessor,
-        CLIPVisionConfig,
-        LlavaConfig,
-        LlavaForConditionalGeneration,
-        LlavaProcessor,
-    )
-
-    folder = tmp_path_factory.mktemp("llava")
-    torch.manual_seed(1)
-    vision = CLIPVisionConfig(
-        hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=2, image_size=28, patch_size=7
-    )
-    config = LlavaConfig(text_config=text_config(), vision_config=vision, image_token_index=4, initializer_range=0.3)
-    LlavaForConditionalGeneration(config).save_pretrained(folder)
-    size = {"shortest_edge": 28}
-    pictures = CLIPImageProcessor(size=size, crop_size={"height": 28, "width": 28})
-    LlavaProcessor(
-        pictures, tokenizer(), patch_size=7, vision_feature_select_strategy="default", chat_template=TEMPLATE,
-        num_additional_image_tokens=1,
-    ).save_pretrained(folder)  # fmt: skip
-    return folder
-
 
 @pytest.fixture(scope="module")
 def blind(blind_folder: Path) -> HfChat:
@@ -254,10 +166,12 @@ def test_pictures_are_refused_or_ignored_without_sight(blind_folder: Path, blind
     assert ignoring.fingerprint() != blind.fingerprint()
 
 
-def test_the_fingerprint_holds_weights_and_template(blind_folder: Path, blind: HfChat, tmp_path: Path) -> None:
+def test_the_fingerprint_holds_weights_and_template(
+    blind_folder: Path, blind: HfChat, tmp_path: Path, template: str
+) -> None:
     assert HfChat(checkpoint=blind_folder, device="cpu", max_new_tokens=6).fingerprint() == blind.fingerprint()
     other = tmp_path / "t.jinja"
-    other.write_text(TEMPLATE.replace("assistant :", "assistant : yes"))
+    other.write_text(template.replace("assistant :", "assistant : yes"))
     changed = HfChat(checkpoint=blind_folder, device="cpu", max_new_tokens=6, chat_template=other)
     assert changed.fingerprint() != blind.fingerprint()
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from medground.imaging.geometry import Geometry
 from medground.imaging.reading import Radiograph
 from medground.models.base import Message
 from medground.models.chat.decoding.runner import Runner
@@ -68,6 +69,9 @@ class Backbone(Protocol):
 
     def marks(self, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return the image tokens that a mask of the original picture highlights, row by row."""
+
+    def geometry(self, size: tuple[int, int]) -> Geometry:
+        """Return how the network's frame lies on a picture of a size ``(width, height)``."""
 
     def onto_input(self, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return a mask of the original picture in the network's frame, ``(H, W)``."""

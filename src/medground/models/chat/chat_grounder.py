@@ -2,7 +2,8 @@
 
 Published comparisons of grounding have no such rows. A model that gives log-probabilities is scored by those of "Yes"
 and "No"; any other answers in a fixed form. Boxes are asked for in one named format: pixels, shares of the sides, or
-thousandths. What cannot be read has no score and no map, with its reason.
+thousandths. A model with a mask head answers with ``<SEG>``; one that runs in this process shows its attention, or
+what speaks for a yes. What cannot be read has no score and no map, with its reason.
 """
 
 from __future__ import annotations
@@ -14,12 +15,17 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
-from medground.errors import ConfigError
+from medground.errors import ConfigError, ModelError
 from medground.imaging.geometry import Geometry
 from medground.imaging.reading import Radiograph
 from medground.models.base import GenerationOptions, Message, ModelInfo, Prediction, Reply, capabilities_of, require
+from medground.models.chat.looks import Look
+from medground.models.common.patches import overlaps
 
+Place = Literal["boxes", "masks", "attention", "gradient", "none"]
+_NEEDED: Mapping[str, Sequence[str]] = {"attention": ["look"], "gradient": ["look"]}
 BoxFormat = Literal["thousandths", "shares", "pixels"]
 FORMATS: tuple[BoxFormat, ...] = ("thousandths", "shares", "pixels")
 GRID = 112
@@ -55,6 +61,7 @@ class _Where:
 
     map: NDArray[np.float32] | None
     reason: str = ""
+    geometry: Geometry | None = None
 
 
 class ChatGrounder:
@@ -64,7 +71,11 @@ class ChatGrounder:
         of: the chat model: ``{name: hf_chat, ...}`` or any other.
         question: about a finding, ``{label}`` in its place; answered by yes or no.
         prompts: finding -> question.
-        place: where a finding is: ``boxes`` asks in words, ``none`` does not ask.
+        answers: the two answers whose log-probabilities are held against each other.
+        place: where a finding is: ``boxes`` asks in words; ``masks`` takes the mask of a ``<SEG>`` answer;
+            ``attention`` is where the model looks as its answer begins, ``gradient`` what of the picture speaks for
+            yes; ``none``: no maps.
+        where: the question of ``masks``.
         box_format: in which boxes are asked for; ``probe`` takes the one in which the model places a drawn rectangle
             best.
     """
@@ -81,13 +92,19 @@ class ChatGrounder:
         of: Any,
         question: str = "Is there evidence of {label} in this chest radiograph? Answer yes or no.",
         prompts: dict[str, str] | None = None,
-        place: Literal["boxes", "none"] = "boxes",
+        answers: tuple[str, str] = ("Yes", "No"),
+        place: Place = "boxes",
+        where: str = "Where is {label}?",
         box_format: BoxFormat | Literal["probe"] = "probe",
     ) -> None:
-        if "{label}" not in question:
-            raise ConfigError("the question does not name its finding", where="question", expected="{label} in it")
+        for name, text in (("question", question), ("where", where)):
+            if "{label}" not in text:
+                raise ConfigError("the question does not name its finding", where=name, expected="{label} in it")
         self.of = of.build() if hasattr(of, "build") else of
-        require(self.of, ["reply", "pictures"], by="chat_grounder")
+        require(self.of, ["reply", "pictures", *_NEEDED.get(place, ())], by=f"chat_grounder with place: {place}")
+        if place == "masks" and not callable(getattr(self.of, "located", None)):
+            raise ModelError("this model does not answer with a mask", where=self.of.name, fix="place: boxes")
+        self.answers, self.where = answers, where
         self.question, self.prompts, self.place = question, dict(prompts or {}), place
         self._wanted = box_format
         self._format: BoxFormat | None = None if box_format == "probe" else box_format
@@ -102,6 +119,7 @@ class ChatGrounder:
     def fingerprint(self) -> str:
         """A hash over the model's own, the questions and the format of boxes."""
         told = repr((self.of.fingerprint(), self.question, sorted(self.prompts.items()), self.place, self._wanted))
+        told += repr((self.answers, self.where))
         return hashlib.sha256(told.encode()).hexdigest()[:16]
 
     def predict(self, images: Sequence[Radiograph], findings: Sequence[str]) -> Prediction:
@@ -109,17 +127,19 @@ class ChatGrounder:
         pairs = [(image, finding) for image in images for finding in findings]
         shape = (len(images), len(findings))
         scores, probabilities, unread = self._presence(pairs)
-        places = self._places(pairs) if self.place == "boxes" else []
+        places = self._places(pairs)
         absent = {divmod(index, len(findings)): place.reason for index, place in enumerate(places) if place.map is None}
-        blank = np.full((GRID, GRID), np.nan, np.float32)
-        maps = np.stack([blank if place.map is None else place.map for place in places]) if places else None
         for index, reason in unread.items():
             absent.setdefault(divmod(index, len(findings)), reason)
+        grid = next((place.map.shape for place in places if place.map is not None), (GRID, GRID))
+        blank = np.full(grid, np.nan, np.float32)
+        maps = np.stack([blank if place.map is None else place.map for place in places]) if places else None
+        frames = {i // len(findings): place.geometry for i, place in enumerate(places) if place.geometry is not None}
         return Prediction(
             scores=scores.reshape(shape),
             probabilities=probabilities.reshape(shape),
-            saliency=None if maps is None else maps.reshape(*shape, GRID, GRID),
-            geometry=[Geometry.squash(image.size, (GRID, GRID)) for image in images],
+            saliency=None if maps is None else maps.reshape(*shape, *grid),
+            geometry=[frames.get(i) or Geometry.squash(image.size, (GRID, GRID)) for i, image in enumerate(images)],
             absent=absent if places else {},
         )
 
@@ -132,15 +152,35 @@ class ChatGrounder:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], dict[int, str]]:
         conversations = [self._asked(image, finding) for image, finding in pairs]
         if "choose" in capabilities_of(self.of):
-            told = np.stack(self.of.choose(conversations, [["Yes", "No"]] * len(pairs)))
+            told = np.stack(self.of.choose(conversations, [list(self.answers)] * len(pairs)))
             scores = np.asarray(told[:, 0] - told[:, 1], dtype=np.float64)
-            return scores, np.exp(-np.logaddexp(0, -scores)), {}
+            lost = {int(i): "unreadable: no log-probabilities" for i in np.flatnonzero(~np.isfinite(scores))}
+            return scores, np.asarray(expit(scores)), lost
         replies = self.of.reply(conversations, GenerationOptions(max_new_tokens=64, schema=_ANSWER))
         values = np.array([_VALUES[r.data["answer"]] if r.outcome == "ok" else np.nan for r in replies])
         unread = {i: f"{r.outcome}: {r.reason}" for i, r in enumerate(replies) if r.outcome != "ok"}
         return values, values.copy(), unread
 
     def _places(self, pairs: Sequence[tuple[Radiograph, str]]) -> list[_Where]:
+        match self.place:
+            case "none":
+                return []
+            case "boxes":
+                return self._boxed(pairs)
+            case "masks":
+                return self._masked(pairs)
+            case "attention" | "gradient" as how:
+                asked = [self._asked(image, finding) for image, finding in pairs]
+                looks: Sequence[Look] = self.of.look(asked, [self.answers] * len(pairs), how)
+                return [_Where(look.map, geometry=look.geometry) for look in looks]
+
+    def _masked(self, pairs: Sequence[tuple[Radiograph, str]]) -> list[_Where]:
+        """Return the masks that the model answers with, as shares of the cells of the grid that they cover."""
+        asked = [(Message("user", self.where.format(label=f.casefold()), (image,)),) for image, f in pairs]
+        masks: Sequence[NDArray[np.bool_] | None] = self.of.located(asked)
+        return [_Where(None, "no place named") if mask is None else _Where(_shares(mask)) for mask in masks]
+
+    def _boxed(self, pairs: Sequence[tuple[Radiograph, str]]) -> list[_Where]:
         form = self.box_format()
         replies = self._boxes([(image, finding.casefold()) for image, finding in pairs], form)
         return [_read(reply, form, image) for reply, (image, _) in zip(replies, pairs, strict=True)]
@@ -202,3 +242,10 @@ def _cells(boxes: Sequence[tuple[float, float, float, float]]) -> NDArray[np.flo
         down = np.clip(np.minimum(edges[1:], y1) - np.maximum(edges[:-1], y0), 0, None) * GRID
         cells = np.maximum(cells, np.outer(down, across).astype(np.float32))
     return cells
+
+
+def _shares(mask: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """Return the share of each cell of the grid that a mask of the picture covers."""
+    rows, columns = (np.linspace(0, side, GRID + 1) for side in mask.shape)
+    area = overlaps(rows, mask.shape[0]) @ mask.astype(np.float64) @ overlaps(columns, mask.shape[1]).T
+    return (area / np.outer(np.diff(rows), np.diff(columns))).astype(np.float32)

@@ -17,6 +17,7 @@ from medground.models.base import GenerationOptions, Message, Reply, conversatio
 from medground.models.chat.backbone import Backbone, Declined, Encoded
 from medground.models.chat.decoding.base import Decoding, Plain, Prompt
 from medground.models.chat.decoding.runner import Generated, generate, score
+from medground.models.chat.looks import How, Look
 from medground.models.common.highlight import recording
 
 Mask = NDArray[np.bool_]
@@ -155,6 +156,36 @@ class Engine:
             for row, ids, mask in zip(rows, said, self.masks_of([encoded[r] for r in rows], said), strict=True):
                 places[row] = Place(mask, ids)
         return places
+
+    def located(self, conversations: Sequence[Sequence[Message]]) -> list[Mask | None]:
+        """Return where the model says that the answers lie, in the pictures' own pixels.
+
+        None: it names no place, or declines the conversation.
+        """
+        encoded = [self.backbone.encode(conversation, locate=True) for conversation in conversations]
+        rows = [row for row, e in enumerate(encoded) if isinstance(e, Encoded)]
+        masks: list[Mask | None] = [None] * len(conversations)
+        for start in range(0, len(rows), BATCH):
+            part = rows[start : start + BATCH]
+            places = self.locate([conversations[row] for row in part])
+            for row, place in zip(part, places, strict=True):
+                masks[row] = place.mask
+        return masks
+
+    def looks(self, conversations: Sequence[Sequence[Message]], how: How) -> list[Look]:
+        """Return :meth:`attention` of every conversation on its picture.
+
+        Raises:
+            ModelError: something else is asked for, or a conversation is declined.
+        """
+        if how != "attention":
+            raise ModelError("this model shows its attention alone", expected="place: attention", got=f"place: {how}")
+        looks = []
+        for conversation in conversations:
+            found = self.attention(conversation).astype(np.float32)
+            (size,) = {image.size for message in conversation for image in message.images}
+            looks.append(Look(found, self.backbone.geometry(size)))
+        return looks
 
     @torch.no_grad()
     def masks_of(self, encoded: Sequence[Encoded], said: Sequence[Sequence[int]]) -> list[Mask]:

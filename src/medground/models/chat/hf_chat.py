@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from medground.errors import ModelError
-from medground.models.base import GenerationOptions, Message, ModelInfo, Reply
+from medground.models.base import GenerationOptions, Message, ModelInfo, Reply, require
 from medground.models.chat import structured
-from medground.models.chat.local import prompts
+from medground.models.chat.local import looking, prompts
 from medground.models.chat.local.loading import Quantization, load, stop_ids
 from medground.models.chat.local.sampling import GumbelDraw, StopTexts, generators
+from medground.models.chat.looks import How, Look
 from medground.models.common.runtime import Precision, Runtime
 
 
@@ -35,7 +36,7 @@ class HfChat:
         device: ``auto``, ``cpu``, ``cuda`` or as torch names it.
         dtype: precision of the weights.
         deterministic: only deterministic kernels.
-        attention: ``sdpa`` or ``eager``.
+        attention: ``sdpa``, or ``eager``, which is slower and lets its attention be looked at.
         device_map: ``auto`` spreads a large model over several GPUs, by transformers' own means (needs accelerate).
         quantization: ``8bit`` or ``4bit`` loading (needs bitsandbytes).
         trust_remote_code: runs Python that the folder brings; read it first.
@@ -84,7 +85,8 @@ class HfChat:
         self._options = {"attention": attention, "quantization": quantization, "images": images}
         sight = {"pictures", "several_pictures"} if self._loaded.sees else set()
         calls = {"tools"} if "tools" in str(self._loaded.processor.chat_template) else set()
-        self.capabilities = frozenset({"reply", "choose"} | sight | calls)
+        looks = {"look"} if self._loaded.sees and attention == "eager" else set()
+        self.capabilities = frozenset({"reply", "choose"} | sight | calls | looks)
 
     def fingerprint(self) -> str:
         """A hash over weights, configuration, tokenizer, template, precision and defaults."""
@@ -198,6 +200,29 @@ class HfChat:
             told = more.logits.float().log_softmax(-1).gather(-1, ids[:, 1:, None])[..., 0].double()
             total += (told * real[:, 1:]).sum(-1)
         return np.asarray(total.cpu().numpy(), dtype=np.float64)
+
+    def look(
+        self, conversations: Sequence[Sequence[Message]], choices: Sequence[tuple[str, str]], how: How
+    ) -> list[Look]:
+        """Return where the model looks as its answer begins; see :class:`medground.models.chat.looks.Looking`.
+
+        Raises:
+            ModelError: its attention cannot be reached, or its picture is not one square of tokens.
+        """
+        require(self, ["look"], by=f"place: {how}")
+        return [self._look(*asked, how) for asked in zip(conversations, choices, strict=True)]
+
+    def _look(self, conversation: Sequence[Message], choices: tuple[str, str], how: How) -> Look:
+        images = [image for turn in conversation for image in turn.images]
+        inputs = self._inputs([conversation], self.defaults)
+        place, side = looking.grid_of(self._loaded, inputs)
+        geometry = looking.geometry_of(self._loaded, images[0].size)
+        if how == "attention":
+            found = looking.attention_map(self._loaded.network, inputs, place)
+        else:
+            ids = looking.next_tokens(self._loaded.tokenizer, choices)
+            found = looking.gradient_map(self._loaded.network, inputs, place, *ids)
+        return Look(found.view(side, side).cpu().numpy().astype(np.float32), geometry)
 
     def _inputs(self, conversations: Sequence[Sequence[Message]], options: GenerationOptions) -> dict[str, Any]:
         sees = self._loaded.sees

@@ -21,6 +21,7 @@ from medground.models.chat.backbone import Backbone
 from medground.models.chat.decoding.base import Decoding, Plain
 from medground.models.chat.decoding.loba import LobaDecoding
 from medground.models.chat.engine import Engine, Mask
+from medground.models.chat.looks import How, Look
 from medground.models.chat.small_chat import SEEN
 from medground.models.common.highlight import Reading
 from medground.models.common.runtime import Precision, Runtime
@@ -53,7 +54,7 @@ class Loba:
     """
 
     name: ClassVar[str] = "loba"
-    capabilities: ClassVar[frozenset[str]] = frozenset({"reply", "choose", "pictures", "attention_bias"})
+    capabilities: ClassVar[frozenset[str]] = frozenset({"reply", "choose", "pictures", "attention_bias", "look"})
     info: ClassVar[ModelInfo] = ModelInfo(
         title="LobA on a LLaVA-type backbone",
         kind="supervised",
@@ -111,6 +112,23 @@ class Loba:
         """Return log-probabilities of choices as the whole answer, one array ``(K,)`` a conversation."""
         with self._runtime.inference():
             return self.engine.choose(conversations, choices)
+
+    def located(self, conversations: Sequence[Sequence[Message]]) -> list[Mask | None]:
+        """Return where it says that the answer lies; see :class:`medground.models.chat.looks.Locating`."""
+        with self._runtime.inference():
+            return self.engine.located(conversations)
+
+    def look(
+        self, conversations: Sequence[Sequence[Message]], choices: Sequence[tuple[str, str]], how: How
+    ) -> list[Look]:
+        """Return its attention before it answers; see :class:`medground.models.chat.looks.Looking`.
+
+        Raises:
+            ModelError: gradients are asked for, or the conversation is one that it declines.
+        """
+        del choices
+        with self._runtime.inference():
+            return self.engine.looks(conversations, how)
 
     def fingerprint(self) -> str:
         """A hash over weights, switches and precision; the record names the reading of beta."""

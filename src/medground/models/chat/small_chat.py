@@ -20,6 +20,7 @@ from medground.models.base import GenerationOptions, Message, ModelInfo, Reply
 from medground.models.chat.backbone import Encoded
 from medground.models.chat.decoding import decoding_of
 from medground.models.chat.engine import Engine, Mask
+from medground.models.chat.looks import How, Look
 from medground.models.common.runtime import Runtime
 from medground.models.networks.chat import weights
 from medground.models.networks.chat.backbone import SmallBackbone
@@ -48,7 +49,9 @@ class SmallChat:
     """
 
     name: ClassVar[str] = "small_chat"
-    capabilities: ClassVar[frozenset[str]] = frozenset({"reply", "choose", "pictures", "attention_bias", "masks"})
+    capabilities: ClassVar[frozenset[str]] = frozenset(
+        {"reply", "choose", "pictures", "attention_bias", "masks", "look"}
+    )
     info: ClassVar[ModelInfo] = ModelInfo(
         title="medground small chat model",
         kind="supervised",
@@ -106,6 +109,23 @@ class SmallChat:
         """Return log-probabilities of choices as the whole answer, one array ``(K,)`` a conversation."""
         with self._runtime.inference():
             return self.engine.choose(conversations, choices)
+
+    def located(self, conversations: Sequence[Sequence[Message]]) -> list[Mask | None]:
+        """Return where it says that the answer lies; see :class:`medground.models.chat.looks.Locating`."""
+        with self._runtime.inference():
+            return self.engine.located(conversations)
+
+    def look(
+        self, conversations: Sequence[Sequence[Message]], choices: Sequence[tuple[str, str]], how: How
+    ) -> list[Look]:
+        """Return its attention before it answers; see :class:`medground.models.chat.looks.Looking`.
+
+        Raises:
+            ModelError: gradients are asked for, or the conversation is one that it declines.
+        """
+        del choices
+        with self._runtime.inference():
+            return self.engine.looks(conversations, how)
 
     def masks(self, image: Radiograph) -> dict[str, Mask]:
         """Return region -> where the model says that it is, ``(height, width)``, for ten regions.

@@ -69,11 +69,11 @@ def patch_coverage(mask: NDArray[np.bool_], size: int, patch: int, *, squash: bo
 
 def _integral(plane: Plane, rows: Plane, columns: Plane) -> Plane:
     """Return the integral of a piecewise constant plane over the cells of a grid with fractional edges."""
-    whole: Plane = _overlaps(rows, plane.shape[0]) @ plane @ _overlaps(columns, plane.shape[1]).T
+    whole: Plane = overlaps(rows, plane.shape[0]) @ plane @ overlaps(columns, plane.shape[1]).T
     return whole
 
 
-def _overlaps(edges: Plane, count: int) -> Plane:
+def overlaps(edges: Plane, count: int) -> Plane:
     """Return the length of every pixel inside every cell, ``(cells, count)``."""
     low, high = edges[:-1, None], edges[1:, None]
     pixels = np.arange(count)

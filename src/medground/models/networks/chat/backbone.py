@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - the name that every torch program uses
 
-from medground.imaging.geometry import resize_pixels
+from medground.imaging.geometry import Geometry, resize_pixels
 from medground.models.base import Message
 from medground.models.chat.backbone import Declined, Encoded
 from medground.models.chat.decoding.runner import Runner
@@ -87,6 +87,10 @@ class SmallBackbone:
     def marks(self, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return the image tokens of which more than half is covered, ``(196,)``."""
         return patch_coverage(mask, SIZE, PATCH, squash=True).marked(inclusive=False).reshape(-1)
+
+    def geometry(self, size: tuple[int, int]) -> Geometry:
+        """Return how the network's frame lies on a picture of a size ``(width, height)``."""
+        return Geometry.squash(size, (SIZE, SIZE))
 
     def onto_input(self, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return a mask of the original picture in the network's frame, ``(224, 224)``."""

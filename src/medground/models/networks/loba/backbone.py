@@ -14,6 +14,7 @@ from PIL import Image
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - the name that every torch program uses
 
+from medground.imaging.geometry import Geometry
 from medground.models.base import Message
 from medground.models.chat.backbone import Declined, Encoded
 from medground.models.chat.decoding.runner import Runner
@@ -86,6 +87,12 @@ class LlavaBackbone:
     def marks(self, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return the image tokens of which at least half is covered, row by row."""
         return patch_coverage(mask, self._size, self._patch, squash=self._squash).marked().reshape(-1)
+
+    def geometry(self, size: tuple[int, int]) -> Geometry:
+        """Return how the tower's frame lies on a picture of a size ``(width, height)``."""
+        if self._squash:
+            return Geometry.squash(size, (self._size, self._size))
+        return Geometry.center_crop(size, self._size, rounding="floor")
 
     def onto_input(self, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return a mask of the original picture in the frame of the tower's input."""
