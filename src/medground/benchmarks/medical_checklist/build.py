@@ -23,8 +23,8 @@ from medground.benchmarks.medical_checklist.sampling import Form, Pool, Sampling
 from medground.benchmarks.medical_checklist.semantic_types import in_benchmark
 from medground.benchmarks.medical_checklist.sources.base import Captioned
 from medground.benchmarks.medical_checklist.substitution import rules
+from medground.benchmarks.medical_checklist.substitution.company import refuse_company, refuse_fit
 from medground.benchmarks.medical_checklist.substitution.context import context
-from medground.benchmarks.medical_checklist.substitution.shape import same_axis
 from medground.benchmarks.medical_checklist.terminologies.base import Terminology
 from medground.benchmarks.medical_checklist.words import tokens
 
@@ -166,8 +166,9 @@ def _substitute(
     for entry, mentions in zip(captions, found, strict=True):
         made = []
         for mention in mentions:
-            reason = rules.refuse_mention(entry.caption, mention, mentions, held.terminology)
-            item = None if reason else _item(held, entry, mention, mentions, pools, model, passed)
+            tui = _type(held, entry, mention, pools)
+            reason = _refusal(held, entry, mention, mentions, tui)
+            item = None if reason or not tui else _item(held, entry, mention, mentions, tui, pools, model, passed)
             if item:
                 made.append(item)
             else:
@@ -180,27 +181,44 @@ def _substitute(
     return items, refused, passed
 
 
+def _item_id(entry: Captioned, mention: Mention) -> str:
+    return f"{entry.source}/{entry.caption_id}:{mention.start}-{mention.end}"
+
+
+def _type(held: Context, entry: Captioned, mention: Mention, pools: Pool) -> str | None:
+    """Return the type under which a mention is exchanged: one of its own that the pool has, by the item's number."""
+    types = [t for t in in_benchmark(mention.tuis) if t in pools]
+    key = number(held.settings.seed, _item_id(entry, mention), mention.start, mention.end)
+    return types[key % len(types)] if types else None
+
+
+def _refusal(
+    held: Context, entry: Captioned, mention: Mention, mentions: Sequence[Mention], tui: str | None
+) -> str | None:
+    reason = rules.refuse_mention(entry.caption, mention, mentions, held.terminology)
+    if reason or tui is None or held.settings.placing == "any":
+        return reason
+    return refuse_company(entry.caption, mention, tui)
+
+
 def _item(
     held: Context,
     entry: Captioned,
     mention: Mention,
     mentions: Sequence[Mention],
+    tui: str,
     pools: Pool,
     model: BigramModel | None,
     passed: Counter[str],
 ) -> ChecklistItem | None:
     """Return the item of one mention, or None where every candidate is refused."""
     caption, settings = entry.caption, held.settings
-    item_id = f"{entry.source}/{entry.caption_id}:{mention.start}-{mention.end}"
+    item_id = _item_id(entry, mention)
     key = number(settings.seed, item_id, mention.start, mention.end)
-    types = [t for t in in_benchmark(mention.tuis) if t in pools]
-    if not types:
-        return None
-    tui = types[key % len(types)]
 
     def refuse(form: Form) -> str | None:
-        if settings.placing == "same" and tui == "T082" and not same_axis(mention.text, form.text):
-            return "shape"
+        if settings.placing == "same" and (reason := refuse_fit(caption, mention, form.text, tui)):
+            return reason
         return rules.refuse_replacement(
             caption, mention, mentions, form.text, form.concept_ids, form.tuis, held.terminology
         )

@@ -22,6 +22,14 @@ FUNCTION = DETERMINERS | word_set(
     "demonstrating demonstrates demonstrated revealing reveals revealed indicating indicates indicated arrow "
     "arrows"
 )
+MODIFIERS = word_set(
+    "left right bilateral unilateral upper lower proximal distal anterior posterior medial lateral superior inferior "
+    "small large huge giant tiny big massive minimal mild moderate severe marked extensive progressive acute chronic "
+    "old new recent first second third two three four five multiple single solitary several numerous entire whole "
+    "diffuse focal irregular well-defined ill-defined round oval isolated significant obvious evident visible normal "
+    "abnormal native residual persistent partial complete total subtle slight definite clear"
+)
+"""Words that may stand between an article and a term, and are no part of its name."""
 SHOUTED = word_set("A AN AND ARE AS AT BE BY DO FOR HE IF IN IS IT NO NOT OF ON OR SO THE TO WAS WE WITH ALL HIS")
 TOKEN = re.compile(r"\w+|[^\w\s]")
 

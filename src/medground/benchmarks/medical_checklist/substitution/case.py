@@ -48,6 +48,6 @@ def fitted(caption: str, start: int, end: int, alias: str, term: str) -> str:
     if written.isupper() and not is_acronym(alias) and len(written) > 1:
         return term.upper()
     risen = written[:1].isupper() and alias[:1].islower()
-    if risen or starts_sentence(caption, start):
+    if risen or (written[:1].isupper() and starts_sentence(caption, start)):
         return term[:1].upper() + term[1:]
     return term

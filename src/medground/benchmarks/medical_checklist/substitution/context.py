@@ -9,17 +9,20 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple
 
-from medground.benchmarks.medical_checklist.words import DETERMINERS, FUNCTION
+from medground.benchmarks.medical_checklist.words import DETERMINERS, FUNCTION, MODIFIERS
 
 Before = Literal["article", "determiner", "open"]
 After = Literal["word", "of", "end"]
 
-_LAST = re.compile(r"([\w'\u2019]+)\s+$")
+_LAST = re.compile(r"(?:[\w'\u2019-]+\s+)+$")
 _NEXT = re.compile(r"\s+([\w'\u2019-]+)")
 
 
 class Context(NamedTuple):
-    """Class of the word before (a/an, another determiner, anything else) and after (a content word, "of", else)."""
+    """Class of the word before (a/an, another determiner, anything else) and after (a content word, "of", else).
+
+    Modifiers are passed over: "a large mass" has an article before "mass".
+    """
 
     before: Before
     after: After
@@ -32,8 +35,9 @@ def context(caption: str, start: int, end: int) -> Context:
         >>> context("An axial view of the liver.", 3, 8)
         Context(before='article', after='word')
     """
-    last = _LAST.search(caption[max(0, start - 40) : start])
-    word = last[1].lower() if last else ""
+    last = _LAST.search(caption[max(0, start - 60) : start])
+    words = [w.lower() for w in last[0].split()] if last else []
+    word = next((w for w in reversed(words) if w not in MODIFIERS), "")
     before: Before = "article" if word in ("a", "an") else "determiner" if word in DETERMINERS else "open"
     following = _NEXT.match(caption, end)
     after: After = "end"

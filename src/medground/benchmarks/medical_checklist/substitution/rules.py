@@ -39,6 +39,10 @@ REASONS = {
     "number": "one is singular, the other plural",
     "canonical_tell": "the replacement is a name that no caption uses",
     "shape": "the replacement was not seen in such a place of a sentence",
+    "compound": "a neighbour makes the term part of a longer name",
+    "legend": "the term explains a letter or a mark",
+    "said_again": "another word of the caption repeats the term",
+    "background": "the term says what the patient has, not what the picture shows",
 }
 
 _TELL = re.compile(

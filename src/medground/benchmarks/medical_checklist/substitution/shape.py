@@ -22,38 +22,3 @@ def is_adjective(term: str) -> bool:
     """
     last = term.rsplit(maxsplit=1)[-1].lower() if term.split() else ""
     return last in _ADJECTIVES or (last not in _NOUNS and last.endswith(_ENDINGS))
-
-
-_AXES = (
-    "left right bilateral unilateral left-sided right-sided",
-    "axial transverse transaxial coronal frontal sagittal parasagittal midsagittal oblique",
-    "upper superior cranial lower inferior caudal apical basal basilar middle",
-    "anterior ventral posterior dorsal",
-    "anteroposterior posteroanterior AP PA",
-    "lateral medial central peripheral midline",
-    "proximal distal",
-    "superficial deep subcutaneous internal external",
-    "intracranial extracranial",
-    "intrahepatic extrahepatic",
-    "intraluminal extraluminal",
-    "retroperitoneal intraperitoneal",
-    "epidural extradural subdural",
-    "ipsilateral contralateral",
-    "diffuse focal localized localised multifocal",
-    "horizontal vertical",
-    "perihilar subpleural",
-    "margin margins border borders center centre",
-)
-_AXIS = {word: number for number, words in enumerate(_AXES) for word in words.split()}
-
-
-def same_axis(first: str, second: str) -> bool:
-    """Whether two terms of place speak of the same axis: "left" and "right", not "left" and "diffuse".
-
-    Across axes both may be true of one picture. Terms of no known axis go with each other.
-
-    Example:
-        >>> same_axis("left", "Right"), same_axis("left", "diffuse")
-        (True, False)
-    """
-    return _AXIS.get(first.lower(), _AXIS.get(first)) == _AXIS.get(second.lower(), _AXIS.get(second))

@@ -51,6 +51,7 @@ class Terminology:
         concepts: by identifier, in sorted order.
         parents: child -> concepts one step up by ``is_a`` (or PAR).
         wholes: part -> concepts one step up by ``part_of``.
+        overlaps: concept -> concepts that may be true of the same thing, either way ("cyst" and "bulla").
         dropped: identifier -> why the concept was left out.
         remarks: what else the reader counted (kind -> number).
         licence: what the source says of passing its names on.
@@ -59,6 +60,7 @@ class Terminology:
     concepts: Mapping[str, Concept]
     parents: Mapping[str, frozenset[str]] = field(default_factory=dict)
     wholes: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    overlaps: Mapping[str, frozenset[str]] = field(default_factory=dict, kw_only=True)
     dropped: Mapping[str, str] = field(default_factory=dict)
     remarks: Mapping[str, int] = field(default_factory=dict)
     licence: str = "unknown"
@@ -69,7 +71,7 @@ class Terminology:
         digest = hashlib.sha256()
         for c in self.concepts.values():
             digest.update(repr((c.concept_id, c.names, c.tuis)).encode())
-        for relation in (self.parents, self.wholes):
+        for relation in (self.parents, self.wholes, self.overlaps):
             digest.update(repr(sorted((k, sorted(v)) for k, v in relation.items())).encode())
         return digest.hexdigest()
 
@@ -87,8 +89,10 @@ class Terminology:
         return Terminology(self.concepts, self.parents) if self.wholes else self
 
     def related(self, first: Iterable[str], second: Iterable[str]) -> bool:
-        """Whether a concept of ``first`` lies above one of ``second``, or the other way round."""
+        """Whether a concept of ``first`` lies above one of ``second``, the other way round, or both may be true."""
         a, b = frozenset(first), frozenset(second)
+        if any(not b.isdisjoint(self.overlaps.get(c, ())) for c in a):
+            return True
         return any(not b.isdisjoint(self.above(c)) for c in a) or any(not a.isdisjoint(self.above(c)) for c in b)
 
     @cached_property

@@ -1,6 +1,7 @@
 """A plain table: ``concept_id, tui, term, preferred`` with a header, tabs between, no quoting.
 
-Relations may stand beside it in a second table ``child, parent, kind`` with the kinds ``is_a`` and ``part_of``.
+Relations may stand beside it in a second table ``child, parent, kind`` with the kinds ``is_a``, ``part_of`` and
+``overlaps`` (both may be true of one thing; read either way).
 """
 
 from __future__ import annotations
@@ -43,9 +44,11 @@ def read(path: Path, relations_path: Path | None = None) -> Terminology:
         if term and first == "1":
             preferred.setdefault(concept_id, (term, "marked"))
     concepts = table(names, tuis, preferred, dropped)
-    parents, wholes = _relations(relations_path or path.with_name("relations.tsv"), required=relations_path is not None)
+    parents, wholes, overlaps = _relations(
+        relations_path or path.with_name("relations.tsv"), required=relations_path is not None
+    )
     remarks = {"concepts_on_a_cycle": cyclic(parents) + cyclic(wholes)}
-    return Terminology(concepts, parents, wholes, dict(sorted(dropped.items())), remarks)
+    return Terminology(concepts, parents, wholes, dict(sorted(dropped.items())), remarks, overlaps=overlaps)
 
 
 def _rows(path: Path, header: list[str]) -> list[tuple[int, list[str]]]:
@@ -62,14 +65,18 @@ def _rows(path: Path, header: list[str]) -> list[tuple[int, list[str]]]:
     return rows
 
 
-def _relations(path: Path, *, required: bool) -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
+_Relation = dict[str, frozenset[str]]
+
+
+def _relations(path: Path, *, required: bool) -> tuple[_Relation, _Relation, _Relation]:
     if not required and not path.is_file():
-        return {}, {}
-    pairs: dict[str, list[tuple[str, str]]] = {"is_a": [], "part_of": []}
+        return {}, {}, {}
+    pairs: dict[str, list[tuple[str, str]]] = {"is_a": [], "part_of": [], "overlaps": []}
     for number, (child, parent, kind) in _rows(path, _RELATIONS):
         if kind not in pairs:
             raise DataError(
                 "an unknown kind of relation", where=f"{path}, line {number}", expected=list(pairs), got=kind
             )
         pairs[kind].append((child, parent))
-    return relations(pairs["is_a"]), relations(pairs["part_of"])
+    either_way = [*pairs["overlaps"], *((b, a) for a, b in pairs["overlaps"])]
+    return relations(pairs["is_a"]), relations(pairs["part_of"]), relations(either_way)
