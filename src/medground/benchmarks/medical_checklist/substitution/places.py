@@ -21,7 +21,7 @@ _IMAGING_NEXT = re.compile(
     r"\s+(?:[\w-]+\s+){0,3}?(?:" + "|".join(sorted(map(re.escape, IMAGING), key=len, reverse=True)) + r")\b",
     re.IGNORECASE,
 )
-_LUNG = word_set("lung lungs segment segments lobe lobes zone zones region regions part parts portion portions")
+_LUNG = word_set("lung lungs segment segments lobe lobes zone zones")
 
 
 class Place(NamedTuple):
@@ -46,7 +46,7 @@ def _both(first: str, second: str, only: frozenset[str] = frozenset(), never: st
 
 
 _TABLE: dict[str, Place] = {
-    **_both("left", "right", never="main circumflex anterior-descending to"),
+    **_both("left", "right", never="main circumflex"),
     **_both("upper", "lower", never="most motor incisor incisors adc value values signal density attenuation dose"),
     **_both("superior", "inferior"),
     **_both("cranial", "caudal", word_set("angulation direction displacement migration traction end part")),
@@ -54,7 +54,11 @@ _TABLE: dict[str, Place] = {
     **_both(
         "ventral", "dorsal", never="spine vertebra vertebrae vertebral root roots column columns hernia region kyphosis"
     ),
-    **_both("medial", "lateral", never="ventricle ventricles ventricular decubitus position sulcus horn horns neck"),
+    **_both(
+        "medial",
+        "lateral",
+        never="ventricle ventricles ventricular decubitus position sulcus horn horns neck mass masses",
+    ),
     **_both("proximal", "distal"),
     **_both("superficial", "deep", never="vein veins venous brain white gray grey sulcus femoral"),
     **_both("internal", "external"),
@@ -79,7 +83,8 @@ _PROJECTIONS = {
     **{w: word_set("lateral anteroposterior ap") for w in ("posteroanterior", "pa")},
 }
 _RELATIVE = word_set("to and or of")
-_COMPARED = re.compile(r"\s+(?:[\w-]+\s+){1,4}(?:than|compared)\b")
+_PICTURES = ("view", "radiogra", "projection", "x-ray", "xray", "film", "image", "cephal", "skull", "incisor")
+_COMPARED = word_set("than compared")
 _BEFORE_PLANE = _PLANES | _PROJECTIONS.keys() | word_set("oblique left right medial anterior posterior dorsal")
 
 
@@ -93,21 +98,26 @@ def partners(caption: str, start: int, end: int) -> frozenset[str]:
         frozenset()
     """
     word = caption[start:end].lower()
-    match = re.match(r"\s+([\w-]+)", caption[end : end + 40])
-    following = match[1] if match else ""
-    imaging = _IMAGING_NEXT.match(caption[end : end + 80]) is not None
+    run = re.match(r"(?:\s+[\w-]+){1,4}", caption[end : end + 60])
+    ahead = [w.lower() for w in run[0].split()] if run else []
     before = re.search(r"([\w-]+)\s+$", caption[max(0, start - 40) : start])
-    if imaging and word in _PROJECTIONS:
-        return frozenset() if before and before[1].lower() in _BEFORE_PLANE else _PROJECTIONS[word]
+    imaging = _IMAGING_NEXT.match(caption[end : end + 80]) is not None
+    doubled = before is not None and before[1].lower() in _BEFORE_PLANE
+    if word in _PROJECTIONS and (imaging or (ahead and ahead[0].startswith(_PICTURES))):
+        return _PROJECTIONS[word] if imaging and not doubled else frozenset()
     place = _TABLE.get(word)
-    if place is None or following.lower() in place.never or (place.only and following.lower() not in place.only):
+    if place is None or not _may_be_read(word, place, ahead) or (place.imaging and (doubled or not imaging)):
         return frozenset()
-    if word in ("upper", "lower") and _COMPARED.match(caption[end : end + 80]):
-        return frozenset()
-    if place.imaging:
-        doubled = before is not None and before[1].lower() in _BEFORE_PLANE
-        return place.partners if imaging and not doubled else frozenset()
+    return place.partners
+
+
+def _may_be_read(word: str, place: Place, ahead: list[str]) -> bool:
+    """Whether the words after a term of place allow its usual sense."""
+    following = ahead[0] if ahead else ""
+    if not place.never.isdisjoint(ahead) or (place.only and following not in place.only):
+        return False
     if word in ("left", "right"):
-        return frozenset() if caption[end:].lower().startswith(" anterior descending") else place.partners
-    stands_alone = not following or (following.lower() in FUNCTION and following.lower() not in _RELATIVE)
-    return frozenset() if stands_alone else place.partners
+        return following != "to" and ahead[:2] != ["anterior", "descending"]
+    if word in ("upper", "lower") and not _COMPARED.isdisjoint(ahead):
+        return False
+    return bool(following) and (following not in FUNCTION or following in _RELATIVE)

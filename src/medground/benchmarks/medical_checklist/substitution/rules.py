@@ -42,7 +42,7 @@ REASONS = {
     "compound": "a neighbour makes the term part of a longer name",
     "legend": "the term explains a letter or a mark",
     "said_again": "another word of the caption repeats the term",
-    "background": "the term says what the patient has, not what the picture shows",
+    "background": "the term belongs to the patient's story or to a general statement, not to the picture",
 }
 
 _TELL = re.compile(
@@ -59,6 +59,8 @@ _USES = (
     ("fall", "may can could will to", "off down"),
     ("back", "", "to into pressure"),
     ("stent", "to", ""),
+    ("shunt", "to residual intracardiac arteriovenous portosystemic", "through across"),
+    ("drainage", "lymph lymphatic venous", "area into via to"),
     ("burn", "to", ""),
     ("burns", "it he she", ""),
     ("drain", "to", "into"),
