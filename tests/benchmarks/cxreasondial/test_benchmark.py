@@ -11,6 +11,8 @@ from medground.benchmarks.cxreasondial import CXReasonDial
 from medground.benchmarks.cxreasondial.agent import Agent, planned
 from medground.benchmarks.cxreasondial.baselines import AllNormal, Parrot, Refuser
 from medground.benchmarks.cxreasondial.scores import Judged, dialogue_scores, identity, metric_share
+from medground.benchmarks.cxreasondial.stage_task import with_points
+from medground.benchmarks.cxreasondial.stages import PATHS, questions, seed_of
 from medground.benchmarks.requests import Transcript, answer_all
 from medground.errors import ConfigError
 from medground.judges.llm import Llm, disarmed
@@ -313,3 +315,61 @@ def test_the_stages_of_cxreasonbench_are_a_protocol_of_their_own():
     assert 0 < cells["first", "direct", "depth"].value < 3
     assert made.reading[0] == "cxreasonbench"
     json.dumps(summary.to_json())
+
+
+class Learner(FirstOption):
+    """Does not know at first, is right when guided, and right on the next case."""
+
+    name = "learner"
+    answers: ClassVar[dict[tuple[str, str], str]] = {}
+    drawn: ClassVar[list[bool]] = []
+
+    def reply(self, conversations, options=None):
+        return [self.one(c) for c in conversations]
+
+    def one(self, conversation):
+        (picture,) = [image for message in conversation for image in message.images]
+        prompt = conversation[-1].text
+        if len(conversation) == 1 and "(C) I don't know" in prompt:
+            return Reply("I don't know")
+        if "In which range" in prompt:
+            self.drawn.append("points drawn" in picture.steps)
+        return Reply(self.answers[picture.case_id, prompt])
+
+
+def test_whoever_passes_the_guided_path_is_evaluated_again_on_another_case():
+    made = CXReasonDial(phantoms=6, size=SIZE, protocol="cxreasonbench")
+    made.bind(Setting(models=[Entry("learner", "learner", Learner)], seed=2))
+    (task,) = made.tasks()
+    asked = [item.payload for item in task.items()]
+    for one in asked:
+        for path in PATHS:
+            for q in questions(one.request, path, seed_of(one.dialogue.id, 2)):
+                Learner.answers[one.dialogue.image.dicom_id, q.prompt()] = f"({chr(65 + q.answer)})"
+    rows = rows_of(made, task)
+    paired = sum(one.other is not None for one in asked)
+    assert paired > 0
+    counts = dict(rows["path"].value_counts().iter_rows())
+    assert counts == {"direct": len(asked), "guided": len(asked), "again": paired}
+    again = rows.filter(pl.col("path") == "again")
+    assert again["completed"].all()
+    assert rows.filter(pl.col("path") == "guided")["completed"].all()
+    assert set(Learner.drawn) == {True, False}  # drawn on the guided path, not on the next case
+    summary = made.summarise({task.path: rows})
+    cells = {(c.group, c.metric): c for c in summary.cells}
+    assert cells["again", "depth"].value == pytest.approx(4, abs=0.5)
+    assert cells["guided", "depth"].value == pytest.approx(3, abs=0.5)
+    assert cells["again", "consistency"].value == 1
+
+
+def test_the_points_of_a_task_are_drawn_on_a_copy():
+    made = CXReasonDial(phantoms=4, size=SIZE, protocol="cxreasonbench")
+    made.bind(Setting(models=[Entry("f", "f", FirstOption)], seed=2))
+    (task,) = made.tasks()
+    asked = next(i.payload for i in task.items() if i.payload.request.evidence.landmarks)
+    picture = made.source.picture(asked.dialogue)
+    before = picture.pixels.copy()
+    drawn = with_points(picture, asked.request, asked.dialogue)
+    assert (picture.pixels == before).all()
+    for point in asked.request.evidence.landmarks:
+        assert drawn.pixels[round(point.y), round(point.x)] == 1.0

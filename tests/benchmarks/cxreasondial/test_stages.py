@@ -7,16 +7,19 @@ import pytest
 from medground.benchmarks.cxreasondial.contract import read_dialogues
 from medground.benchmarks.cxreasondial.stages import (
     NO_ANSWER,
+    PATHS,
     REFINED,
     RIGHT,
     UNKNOWN,
     WRONG,
+    Walk,
     guided_next,
     macro,
     pick,
     printed_score,
     questions,
     score,
+    seed_of,
     walk,
 )
 from medground.tools import TASKS
@@ -52,14 +55,14 @@ def right(question):
 
 
 @pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("path", ["direct", "guided"])
+@pytest.mark.parametrize("path", PATHS)
 def test_one_that_knows_everything_passes_every_stage(requests, task, path):
     request = requests[task]
     stages = [q.stage for q in questions(request, path)]
     done = take(request, path, right)
     assert done.passed == tuple(stages)
     assert done.completed
-    assert ("refined criterion" in stages) == (path == "direct" and task in REFINED)
+    assert ("refined criterion" in stages) == (path != "guided" and task in REFINED)
     assert stages[-1] == "final"
     assert questions(request, path) == questions(request, path)
 
@@ -93,10 +96,52 @@ def test_scores_of_walks(requests):
     assert good.codes[-1] == ("final", RIGHT)
     got = score([good, off, bad])
     assert (got.completion.ones, got.completion.used) == (2, 3)
-    assert got.depth == pytest.approx(2 * len(good.passed) / 3)
+    assert got.depth == pytest.approx(2 * 4 / 3)  # four numbered stages each; the first decision is none of them
     assert (got.consistency.ones, got.consistency.used) == (2, 2)
     assert (got.alignment.ones, got.alignment.used) == (1, 2)
     empty = score([])
     assert (empty.completion.value, empty.depth) == (None, None)
     assert macro([0.5, None, 1.0]) == 0.75
     assert printed_score(0, 0) is None
+
+
+R, W = RIGHT, WRONG
+DIRECT = ("init", "criterion", "refined criterion", "body part", "measurement", "final")
+#: (task, path, codes in order, stated value, chosen range) -> depth, completed, aligned; worked out on paper.
+BY_HAND = [
+    ("aortic_knob_enlargement", "direct", (R, R, R, R, R, R), 2.1, (2.0, 2.2), 4, True, True),
+    ("aortic_knob_enlargement", "direct", (R, R, R, R, R, R), 2.3, (2.0, 2.2), 4, True, False),
+    ("aortic_knob_enlargement", "direct", (R, R, R, R, R, W), None, (2.0, 2.2), 3, False, False),
+    ("aortic_knob_enlargement", "direct", (R, R, R, R, W), None, (2.4, 2.6), 2, False, None),
+    ("aortic_knob_enlargement", "direct", (R, R, W), None, None, 0, False, None),
+    ("aortic_knob_enlargement", "direct", (UNKNOWN,), None, None, 0, False, None),
+]
+
+
+def by_hand(task, path, codes, stated, chosen):
+    stages = DIRECT if path != "guided" else DIRECT[3:]
+    pairs = tuple(zip(stages, codes, strict=False))
+    return Walk(task, path, tuple(s for s, c in pairs if c == R), pairs, stated, chosen)
+
+
+def test_scores_against_a_hand_computed_table():
+    walks = [by_hand(*case[:5]) for case in BY_HAND]
+    assert [w.depth for w in walks] == [case[5] for case in BY_HAND]
+    assert [w.completed for w in walks] == [case[6] for case in BY_HAND]
+    assert [w.aligned for w in walks] == [case[7] for case in BY_HAND]
+    got = score(walks)
+    assert (got.completion.ones, got.completion.used) == (2, 6)
+    assert got.depth == pytest.approx((4 + 4 + 3 + 2 + 0 + 0) / 6)
+    assert (got.consistency.ones, got.consistency.used) == (2, 2)
+    assert (got.alignment.ones, got.alignment.used) == (1, 3)
+    guided = score([by_hand("rotation", "guided", (R, R, R), 0.3, (0.2, 0.4))])
+    assert guided.depth == 3
+    assert guided.consistency.value is None  # there is no first decision on the guided path
+    # Wilson, on paper: p = 2/6, z = 1.96: centre .4033, half width .3061.
+    assert printed_score(2, 6) == pytest.approx(0.4033 * (1 - 0.3061), abs=2e-3)
+
+
+def test_the_order_of_options_tells_nothing_from_case_to_case(requests):
+    request = requests["cardiomegaly"]
+    places = {tuple(q.answer for q in questions(request, "direct", seed_of(f"case {i}", 0))[1:-1]) for i in range(30)}
+    assert len(places) > 15

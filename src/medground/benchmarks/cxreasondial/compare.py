@@ -10,6 +10,7 @@ import polars as pl
 from medground.benchmarks.comparable import Comparable, Sample, Side, side_by_side
 from medground.benchmarks.cxreasondial.scores import AGENT_METRICS, Judged, dialogue_scores, strict_success
 from medground.benchmarks.cxreasondial.specs import SPECS, STAGES
+from medground.benchmarks.cxreasondial.stages import PATHS
 
 if TYPE_CHECKING:
     from medground.benchmarks.cxreasondial import CXReasonDial
@@ -87,7 +88,7 @@ def judged_turns(rows: pl.DataFrame) -> list[Judged]:
 
 def walks(side: Side) -> Iterator[Sample]:
     """Yield, a path of the staged protocol, completed walks and stated values that fit, by task."""
-    for path in ("direct", "guided"):
+    for path in PATHS:
         rows = side.rows.filter(pl.col("path") == path)
         table = rows.select(item=pl.concat_str("case", pl.lit(" "), "task"), patient="case", group="task", about="kind")
         for metric, column in (("completion", "completed"), ("alignment", "aligned")):

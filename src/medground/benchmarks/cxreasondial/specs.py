@@ -27,8 +27,10 @@ SPECS: tuple[MetricSpec, ...] = (
 )  # fmt: skip
 STAGES: tuple[MetricSpec, ...] = (
     MetricSpec("completion", "Completion", direction="neither", note="right final decisions of the walks started"),
+    MetricSpec("printed", "Score as printed", direction="neither",
+               note="completion as the paper prints it: Wilson's centre times one minus his half-width"),
     MetricSpec("depth", "Depth", unit="none", direction="neither", family="score", bounds=None, digits=2,
-               note="mean number of stages passed"),
+               note="mean number of stages passed, of four (guided: three)"),
     MetricSpec("consistency", "Consistency", direction="neither", note="right first decisions among right final ones"),
     MetricSpec("alignment", "Alignment", direction="neither", note="stated values inside the chosen range"),
 )  # fmt: skip

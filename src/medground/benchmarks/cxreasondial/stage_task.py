@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -13,7 +13,18 @@ from medground.benchmarks.base import Entry, Item, Measured, TaskDefaults
 from medground.benchmarks.cxreasondial.contract import Dialogue
 from medground.benchmarks.cxreasondial.scores import Share
 from medground.benchmarks.cxreasondial.specs import STAGES
-from medground.benchmarks.cxreasondial.stages import Path, StageScores, Walk, guided_next, macro, score, walk
+from medground.benchmarks.cxreasondial.stages import (
+    PATHS,
+    Path,
+    StageScores,
+    Walk,
+    guided_next,
+    macro,
+    printed_score,
+    score,
+    seed_of,
+    walk,
+)
 from medground.benchmarks.cxreasondial.tasks import Options, Source
 from medground.benchmarks.players import Players
 from medground.benchmarks.requests import Answer, Ask, Conversation, Transcript
@@ -25,7 +36,7 @@ from medground.models.base import GenerationOptions, Message, Reply
 from medground.tools import RULES
 
 #: Raised whenever a question, an option or the way that a choice is read changes.
-VERSION = "stages/1"
+VERSION = "stages/2"
 _COLUMNS: dict[str, Any] = {
     "case": pl.String,
     "task": pl.String,
@@ -43,10 +54,24 @@ SCHEMA = pl.Schema(_COLUMNS)
 
 @dataclass(frozen=True)
 class Asked:
-    """A case with one of its requests."""
+    """A case with one of its requests.
+
+    Attributes:
+        other: another case with a request of the same task, for whoever was guided through this one.
+    """
 
     dialogue: Dialogue
     request: Request
+    other: Asked | None = None
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """What a model may be shown: the case, the case with its points drawn, and the other case."""
+
+    own: Radiograph | None = None
+    drawn: Radiograph | None = None
+    other: Radiograph | None = None
 
 
 class Stages:
@@ -56,40 +81,58 @@ class Stages:
         self._task = task
         self._players = Players(players, {"model": ("reply",)}, "the benchmark cxreasondial")
 
-    def load(self, item: Item) -> Radiograph | None:
-        """Decode the picture, where the model is shown one."""
-        return self._task.source.picture(item.payload.dialogue) if self._task.options.pictures else None
+    def load(self, item: Item) -> Pictures:
+        """Decode the pictures, where the model is shown any."""
+        asked: Asked = item.payload
+        if not self._task.options.pictures:
+            return Pictures()
+        own = self._task.source.picture(asked.dialogue)
+        other = None if asked.other is None else self._task.source.picture(asked.other.dialogue)
+        return Pictures(own, with_points(own, asked.request, asked.dialogue), other)
 
-    def converse(self, item: Item, loaded: Radiograph | None) -> Conversation[Mapping[str, Any]]:
-        """Walk the direct path, and the guided one where it leads there."""
+    def converse(self, item: Item, loaded: Pictures) -> Conversation[Mapping[str, Any]]:
+        """Walk the direct path, the guided one where it leads there, and another case after a guided path."""
         asked: Asked = item.payload
         paths: list[dict[str, Any]] = []
-        direct = yield from self._walk(asked.request, "direct", loaded, paths)
+        direct, _ = yield from self._walk(asked, "direct", loaded, paths)
         if direct is not None and guided_next(direct):
-            yield from self._walk(asked.request, "guided", loaded, paths)
+            guided, said = yield from self._walk(asked, "guided", loaded, paths)
+            if guided is not None and guided.completed and asked.other is not None:
+                yield from self._walk(asked.other, "again", Pictures(loaded.other), paths, said)
         return {"paths": paths}
 
     def _walk(
-        self, request: Request, path: Path, picture: Radiograph | None, paths: list[dict[str, Any]]
-    ) -> Generator[Sequence[Ask], Sequence[Answer], Walk | None]:
+        self,
+        asked: Asked,
+        path: Path,
+        pictures: Pictures,
+        paths: list[dict[str, Any]],
+        before: Sequence[Message] = (),
+    ) -> Generator[Sequence[Ask], Sequence[Answer], tuple[Walk | None, list[Message]]]:
         options = GenerationOptions(self._task.options.max_new_tokens, seed=self._task.options.seed)
-        going, said, stages = walk(request, path, self._task.options.seed), list[Message](), 0
+        going, stages = walk(asked.request, path, seed_of(asked.dialogue.id, self._task.options.seed)), 0
+        said = [Message(message.role, message.text) for message in before]
+        shown = pictures.own
         prompt = next(going)
         while True:
-            said.append(Message("user", prompt, (picture,) if picture is not None and not said else ()))
-            (answer,) = yield [Ask("model", "reply", {"conversation": tuple(said), "options": options}, {"path": path})]
+            said.append(Message("user", prompt))
+            if path == "guided" and stages == 1:
+                shown = pictures.drawn
+            conversation = _showing(said, shown, len(before))
+            (answer,) = yield [
+                Ask("model", "reply", {"conversation": conversation, "options": options}, {"path": path})
+            ]
             stages += 1
             if answer.outcome != "ok":
                 paths.append({"path": path, "stages": stages, "failed": answer.outcome})
-                return None
+                return None, said
             text = Reply.of(answer.values).text
             said.append(Message("assistant", text))
             try:
                 prompt = going.send(text)
             except StopIteration as stop:
                 paths.append({"path": path, "stages": stages, "failed": ""})
-                done: Walk = stop.value
-                return done
+                return stop.value, said
 
     def answer(self, role: str, capability: str, arguments: Sequence[Mapping[str, Any]]) -> Sequence[Answer]:
         """Ask the model about one batch."""
@@ -110,12 +153,13 @@ class Walked:
         for note in transcript.notes["paths"]:
             own = replies[at : at + note["stages"]]
             at += note["stages"]
-            done = None if note["failed"] else self._again(asked.request, note["path"], own)
+            about = asked.other if note["path"] == "again" and asked.other is not None else asked
+            done = None if note["failed"] else self._repeat(about, note["path"], own)
             rows.append(_row(asked, note["path"], done, note["failed"]))
         return Measured(rows)
 
-    def _again(self, request: Request, path: Path, replies: Sequence[str]) -> Walk | None:
-        going = walk(request, path, self._seed)
+    def _repeat(self, asked: Asked, path: Path, replies: Sequence[str]) -> Walk | None:
+        going = walk(asked.request, path, seed_of(asked.dialogue.id, self._seed))
         next(going)
         for reply in replies:
             try:
@@ -128,6 +172,28 @@ class Walked:
     def failed(self, item: Item, reason: str) -> Measured:
         """A row that says why nothing was said."""
         return Measured([_row(item.payload, "direct", None, reason)])
+
+
+def _showing(said: Sequence[Message], picture: Radiograph | None, at: int) -> tuple[Message, ...]:
+    """The conversation with one picture, at the first message of this path."""
+    if picture is None:
+        return tuple(said)
+    return tuple(Message(m.role, m.text, (picture,)) if i == at else m for i, m in enumerate(said))
+
+
+def with_points(picture: Radiograph, request: Request, dialogue: Dialogue) -> Radiograph:
+    """Draw the points that a task is measured from, as crosses with a dark rim; a new picture."""
+    pixels = picture.pixels.copy()
+    height, width = pixels.shape
+    across, down = width / (dialogue.image.width or width), height / (dialogue.image.height or height)
+    arm = max(2, round(0.012 * max(pixels.shape)))
+    points = [(round(point.x * across), round(point.y * down)) for point in request.evidence.landmarks]
+    for reach, tone in ((1, 0.0), (0, 1.0)):
+        for x, y in points:
+            for dx, dy in ((arm, 0), (0, arm)):
+                rows = slice(max(y - dy - reach, 0), max(y + dy + reach + 1, 0))
+                pixels[rows, max(x - dx - reach, 0) : max(x + dx + reach + 1, 0)] = tone
+    return replace(picture, pixels=pixels, colour=None, steps=(*picture.steps, "points drawn"))
 
 
 def _row(asked: Asked, path: str, done: Walk | None, failed: str) -> dict[str, Any]:
@@ -179,15 +245,23 @@ class StageTask(TaskDefaults):
         return {"model": self.model}
 
     def items(self) -> Sequence[Item]:
-        """One item a case and task whose label is known."""
-        out: dict[str, Item] = {}
+        """One item a case and task whose label is known, with the next case of that task beside it."""
+        by_task: dict[str, dict[str, Asked]] = {}
         for dialogue in self.source.dialogues():
             for turn in dialogue.turns:
                 for request in turn.requests:
-                    key = f"{dialogue.id} {request.task}"
-                    if request.evidence.conclusion.polarity is not None and key not in out:
-                        out[key] = Item(key, Asked(dialogue, request), self.source.files(dialogue))
-        return list(out.values())
+                    if request.evidence.conclusion.polarity is not None:
+                        by_task.setdefault(request.task, {}).setdefault(dialogue.id, Asked(dialogue, request))
+        return [item for cases in by_task.values() for item in self._of_task(list(cases.values()))]
+
+    def _of_task(self, cases: Sequence[Asked]) -> list[Item]:
+        out = []
+        for asked, other in zip(cases, [*cases[1:], *cases[:1]], strict=True):
+            beside = None if other is asked else other
+            files = self.source.files(asked.dialogue) + (() if beside is None else self.source.files(beside.dialogue))
+            key = f"{asked.dialogue.id} {asked.request.task}"
+            out.append(Item(key, replace(asked, other=beside), tuple(dict.fromkeys(files))))
+        return out
 
     def fingerprint(self) -> str:
         """What the replies depend on: the way also decides which stage is asked next."""
@@ -214,7 +288,7 @@ def summarise_stages(
     cells: list[Cell] = []
     lines = []
     for (model, dataset), frame in rows.items():
-        for path in ("direct", "guided"):
+        for path in PATHS:
             own = frame.filter((pl.col("path") == path) & (pl.col("failed") == ""))
             by_task = {task: score(_walks(own.filter(pl.col("task") == task))) for task in sorted(set(own["task"]))}
             lost = frame.filter((pl.col("path") == path) & (pl.col("failed") != "")).height
@@ -253,6 +327,7 @@ def _macro(scores: Sequence[StageScores]) -> list[tuple[str, float | None, int]]
     walks = sum(s.completion.used for s in scores)
     return [
         ("completion", *share([s.completion for s in scores])),
+        ("printed", macro([printed_score(s.completion.ones, s.completion.used) for s in scores]), walks),
         ("depth", macro([s.depth for s in scores]), walks),
         ("consistency", *share([s.consistency for s in scores])),
         ("alignment", *share([s.alignment for s in scores])),

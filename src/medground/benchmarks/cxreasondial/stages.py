@@ -2,16 +2,18 @@
 
 Direct path: decision, criterion, (refined criterion), body parts, measurement, final decision with its value. A path
 stops at the first stage that is not right. A model that does not know at the first stage, or declines the refined
-criterion, is guided: body parts, measurement, final decision. Published codes of a stage: right 1, wrong 0, does not
-know -1, no answer -2. The wording of questions and options is medground's.
+criterion, is guided: body parts, measurement with its points drawn, final decision. One that passes the guided path is
+evaluated again: the direct path on another case, with the guidance before it. Published codes of a stage: right 1,
+wrong 0, does not know -1, no answer -2. The wording of questions and options is medground's.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -20,7 +22,8 @@ from medground.benchmarks.cxreasondial.wording import WORDS
 from medground.judges.base import Evidence, Request
 from medground.tools import RULES, TASKS
 
-Path = Literal["direct", "guided"]
+Path = Literal["direct", "guided", "again"]
+PATHS: tuple[Path, ...] = get_args(Path)
 RIGHT, WRONG, UNKNOWN, NO_ANSWER = 1, 0, -1, -2
 DONT_KNOW = "I don't know"
 #: Tasks whose criterion is asked for in two steps.
@@ -82,25 +85,35 @@ class Walk:
     chosen: tuple[float, float] | None = None
 
     @property
+    def depth(self) -> int:
+        """Stages passed of the four that are numbered (three if guided): the first decision is none of them.
+
+        A criterion that is asked for in two steps counts once both are right.
+        """
+        needed = "refined criterion" if self.task in REFINED else "criterion"
+        return sum(stage in self.passed for stage in (needed, "body part", "measurement", "final"))
+
+    @property
     def completed(self) -> bool:
         """Whether the final decision was reached and is right."""
         return ("final", RIGHT) in self.codes
 
     @property
     def aligned(self) -> bool | None:
-        """Whether the stated value lies in the chosen range; None without a chosen range."""
-        if self.chosen is None:
+        """Whether the stated value lies in the chosen range; None where no range was chosen or no value asked for."""
+        if self.chosen is None or self.codes[-1][0] != "final":
             return None
         return self.stated is not None and self.chosen[0] <= self.stated <= self.chosen[1]
 
 
 def questions(request: Request, path: Path, seed: int = 0) -> list[Question]:
-    """Return the stages of a path; the order of options is drawn by seed and task."""
-    rng = np.random.default_rng([seed, TASKS.index(request.task), path == "guided"])
+    """Return the stages of a path; the order of options is drawn by seed, task and path."""
+    rng = np.random.default_rng([seed, TASKS.index(request.task), PATHS.index(path)])
     evidence, task = request.evidence, request.task
     body = _choice(rng, "body part", "Which structures do you need?", PARTS[task], _others(rng, task, PARTS))
     measured = _measurement(rng, request)
-    final = Question("final", f"{_decision(task)} State the value, too.", ("Yes", "No"), _yes(evidence))
+    which = "value of the right side" if task == "projection" else "value"
+    final = Question("final", f"{_decision(task)} State the {which}, too.", ("Yes", "No"), _yes(evidence))
     if path == "guided":
         return [q for q in (body, measured, final) if q is not None]
     quantities = {name: rule.quantity for name, rule in RULES.items()}
@@ -139,6 +152,11 @@ def guided_next(direct: Walk) -> bool:
     return last == ("init", UNKNOWN) or (last[0] == "refined criterion" and last[1] in (UNKNOWN, NO_ANSWER))
 
 
+def seed_of(case: str, seed: int) -> int:
+    """The seed of a case's options: their order tells nothing from one case to the next."""
+    return int.from_bytes(hashlib.sha256(f"{seed}\0{case}".encode()).digest()[:8], "big")
+
+
 def pick(reply: str, options: Sequence[str]) -> int:
     """Return the option that a reply chooses; -1 if it does not know, -2 if no single option can be read."""
     text = reply.strip()
@@ -160,9 +178,9 @@ class StageScores:
 
     Attributes:
         completion: right final decisions of those started.
-        depth: mean number of stages passed.
-        consistency: right first decisions among right final ones (direct path).
-        alignment: stated values inside the chosen range, of the walks that chose one.
+        depth: mean number of numbered stages passed.
+        consistency: right first decisions among right final ones (not on the guided path, which asks for none).
+        alignment: stated values inside the chosen range, of the walks that chose one and came to state it.
     """
 
     completion: Share
@@ -175,9 +193,10 @@ def score(walks: Sequence[Walk]) -> StageScores:
     """Score walks of one path."""
     done = [w for w in walks if w.completed]
     aligned = [w.aligned for w in walks if w.aligned is not None]
-    depth = sum(len(w.passed) for w in walks) / len(walks) if walks else None
-    first = sum(("init", RIGHT) in w.codes for w in done)
-    return StageScores(Share(len(done), len(walks)), depth, Share(first, len(done)), Share(sum(aligned), len(aligned)))
+    depth = sum(w.depth for w in walks) / len(walks) if walks else None
+    begun = [w for w in done if w.path != "guided"]
+    first = sum(("init", RIGHT) in w.codes for w in begun)
+    return StageScores(Share(len(done), len(walks)), depth, Share(first, len(begun)), Share(sum(aligned), len(aligned)))
 
 
 def macro(values: Sequence[float | None]) -> float | None:
@@ -247,7 +266,8 @@ def _measurement(rng: np.random.Generator, request: Request) -> Question | None:
     low = float(value) - width / 2 - place * width
     bins = [(low + i * width, low + (i + 1) * width) for i in range(4)]
     options = tuple(f"{a:.{digits}f} to {b:.{digits}f}" for a, b in bins)
-    return Question("measurement", "In which range does the value lie?", (*options, DONT_KNOW), place)
+    side = " of the right side" if request.task == "projection" else ""
+    return Question("measurement", f"In which range does the value{side} lie?", (*options, DONT_KNOW), place)
 
 
 def _range(option: str) -> tuple[float, float] | None:
