@@ -11,6 +11,7 @@ from simulations.alarms import Alarms
 from simulations.coverage import Coverage
 
 WIDTHS = (("10 to 30 items", 10, 30, 1.3), ("79 items and more", 79, 10**9, 1.1))
+LEAST, LEAST_SMALL = 0.92, 0.90
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,13 @@ class Gate:
     limit: str
     found: str
     held: bool
+
+
+def missed(cell: Coverage | Alarms) -> bool:
+    """Whether a cell lies beyond the limit that every cell must keep."""
+    if isinstance(cell, Alarms):
+        return cell.alarms > cell.limit
+    return cell.covered < (LEAST_SMALL if cell.small else LEAST)
 
 
 def judge(coverage: Sequence[Coverage], alarms: Sequence[Alarms]) -> list[Gate]:
@@ -51,13 +59,13 @@ def _coverage(statistic: str, enough: list[float], few: list[float]) -> list[Gat
     if enough:
         least, share = min(enough), float(np.mean(np.array(enough) < 0.93))
         gates += [
-            Gate(f"{statistic}, lowest cell", "at least .92", f"{least:.4f} of {len(enough)}", least >= 0.92),
+            Gate(f"{statistic}, lowest cell", "at least .92", f"{least:.4f} of {len(enough)}", least >= LEAST),
             Gate(f"{statistic}, cells below .93", "at most 1 %", f"{share:.1%}", share <= 0.01),
             Gate(f"{statistic}, mean", "at least .95", f"{np.mean(enough):.4f}", float(np.mean(enough)) >= 0.95),
         ]
     if few:
-        found = f"{min(few):.4f} of {len(few)}"
-        gates.append(Gate(f"{statistic}, lowest cell below 10 patients", "at least .90", found, min(few) >= 0.90))
+        found, held = f"{min(few):.4f} of {len(few)}", min(few) >= LEAST_SMALL
+        gates.append(Gate(f"{statistic}, lowest cell below 10 patients", "at least .90", found, held))
     return gates
 
 
