@@ -6,7 +6,7 @@ VENV     ?= .venv
 PIP_ARGS ?=
 BIN      := $(VENV)/bin
 
-.PHONY: demo test lint bench coverage simulate clean
+.PHONY: demo test lint bench coverage simulate mutations clean
 
 demo: $(VENV)/.user
 	$(BIN)/medground demo
@@ -26,6 +26,10 @@ bench: $(VENV)/.dev
 # Coverage of the intervals and false alarms of the tests, on simulated data: under half an hour on two cores.
 simulate: $(VENV)/.dev
 	$(BIN)/python -m simulations --sets 2000 --workers 2 --out simulations.json
+
+# Break each rule of decision in a copy of the source: do the tests notice?
+mutations: $(VENV)/.dev
+	$(BIN)/python -m simulations.mutations
 
 # The kernels run as plain Python here, so that coverage sees their lines.
 coverage: $(VENV)/.dev

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -78,22 +78,50 @@ def recognition_claim(said: Answers, rules: Rules, how: How, spec: MetricSpec) -
 def grounding_claims(
     pairs: Pairs, findings: Sequence[str], rules: Rules, how: How, specs: Mapping[str, MetricSpec]
 ) -> dict[str, Claim]:
-    """Hold pointing against the class prior, and Dice against marking everything, on the same regions.
+    """Hold pointing against the class prior, and Dice against marking everything and the class prior's region.
 
-    Dice is that of the cross-fitted threshold where the protocol allows one: a threshold searched on the scored cases
-    would decide in its own favour.
+    To cover a finding better than marking everything shows no look at the picture: a map that always marks where the
+    finding usually lies does that too. So Dice must be better than both, on the same regions. It is that of the
+    cross-fitted threshold where the protocol allows one: a threshold searched on the scored cases would decide in its
+    own favour.
 
     Returns:
         ``points`` and ``overlaps``.
     """
     values = grounding_values(pairs)
     overlap = "dice@crossfit" if "dice@crossfit" in values else "dice@best"
-    at_fixed = fixed("dice", pairs.protocol.fixed[0])
-    points = _claim("pointing", "pointing_prior", values, pairs, findings, rules, how, specs)
-    overlaps = _claim(overlap, "dice_floor", values, pairs, findings, rules, how, specs)
-    plain = _claim(at_fixed, "dice_floor", values, pairs, findings, rules, how, specs)
-    covered = Claim(overlaps.whole, overlaps.by_class, overlap, overlaps.margin, plain.whole)
-    return {"points": points, "overlaps": covered}
+
+    def against(own: str, *floors: str) -> Claim:
+        given = [_claim(own, f, values, pairs, findings, rules, how, specs) for f in floors if _known(values, f)]
+        return weakest(given)
+
+    blind = ("dice_floor", "dice_prior")
+    covered = against(overlap, *blind)
+    plain = against(fixed("dice", pairs.protocol.fixed[0]), *blind)
+    return {"points": against("pointing", "pointing_prior"), "overlaps": replace(covered, unsearched=plain.whole)}
+
+
+def _known(values: Mapping[str, Floats], floor: str) -> bool:
+    """Whether a floor was measured; the class prior has no region where one patient alone has the finding."""
+    return floor in {"dice_floor", "pointing_prior"} or bool(np.isfinite(values.get(floor, np.nan)).any())
+
+
+def weakest(claims: Sequence[Claim]) -> Claim:
+    """Join claims about one figure beside several floors: it is better where it is better than every floor.
+
+    No correction is due: the chance of a false *better* is that of the floor which is hardest to beat (an
+    intersection-union test, Berger 1982).
+    """
+    findings = dict.fromkeys(finding for claim in claims for finding in claim.by_class)
+    by_class = {f: _weaker([c.by_class[f] for c in claims if f in c.by_class]) for f in findings}
+    return replace(claims[0], whole=_weaker([claim.whole for claim in claims]), by_class=by_class)
+
+
+def _weaker(decisions: Sequence[Decision]) -> Decision:
+    return min(decisions, key=lambda decision: _FROM_WORST.index(decision.word))
+
+
+_FROM_WORST = ("worse", "equivalent", "cannot be told", "better")
 
 
 def _claim(

@@ -20,7 +20,7 @@ from medground.metrics.spec import MetricSpec
 if TYPE_CHECKING:
     from medground.benchmarks.xbench import XBench
 
-BESIDE = ("pointing_prior", "dice_floor", "iou_floor", "pointing_ceiling", "dice_ceiling", "iou_ceiling")
+BESIDE = frozenset(f"{name}_{what}" for name in ("pointing", "dice", "iou") for what in ("prior", "floor", "ceiling"))
 """What stands beside a model's figures and is the same for all models."""
 
 GROUPS = "class"

@@ -70,6 +70,8 @@ def grounding_values(pairs: Pairs) -> dict[str, Floats]:
         fair = {f"{name}@crossfit": pairs.at_crossfitted(name) for name in floors}
         values |= {name: value for name, value in fair.items() if value is not None}
     values |= {f"{name}_floor": value for name, value in floors.items()}
+    if "prior_selected" in pairs.frame.columns:
+        values |= {f"{name}_prior": value for name, value in zip(floors, pairs.prior, strict=True)}
     if "ceiling_ties" in pairs.frame.columns:
         reached = dict(zip(floors, pairs.ceiling, strict=True))
         values["pointing_ceiling"] = np.where(pairs.used, pairs.pointing("ceiling_"), np.nan)

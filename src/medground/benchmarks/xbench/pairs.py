@@ -125,11 +125,19 @@ class Pairs:
     @cached_property
     def ceiling(self) -> tuple[Floats, Floats]:
         """Dice and IoU ``(P,)`` of the truth used as a map, at its own best threshold; NaN where it was not kept."""
-        if "ceiling_selected" not in self.frame.columns:
+        return self._kept("ceiling")
+
+    @cached_property
+    def prior(self) -> tuple[Floats, Floats]:
+        """Dice and IoU ``(P,)`` of the class prior, cut where it fits the other half of the patients; NaN without."""
+        return self._kept("prior")
+
+    def _kept(self, what: str) -> tuple[Floats, Floats]:
+        if f"{what}_selected" not in self.frame.columns:
             return np.full(len(self), np.nan), np.full(len(self), np.nan)
         area = self.counts[2].astype(float)
         selected, inside = (
-            self.frame[f"ceiling_{name}"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+            self.frame[f"{what}_{name}"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
             for name in ("selected", "inside")
         )
         with np.errstate(invalid="ignore"):

@@ -9,8 +9,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from medground.benchmarks.xbench.prior import PriorCounts
 from medground.benchmarks.xbench.protocol import Protocol
-from medground.benchmarks.xbench.rows import SCHEMA, Inferred, Measurer, PriorHits
+from medground.benchmarks.xbench.rows import SCHEMA, Inferred, Measurer
 from medground.datasets.base import Case
 from medground.imaging.geometry import Geometry
 
@@ -62,7 +63,7 @@ def rows_from_maps(
         seen: patients that the model was trained on.
     """
     known = list(cases)
-    measurer = Measurer(findings, protocol, PriorHits(known, findings, protocol, seed))
+    measurer = Measurer(findings, protocol, PriorCounts(known, findings, protocol, seed))
     rows: list[Mapping[str, Any]] = []
     for case in known:
         if failed and case.case_id in failed:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -15,12 +13,12 @@ from numpy.typing import NDArray
 
 from medground.benchmarks.base import Measured
 from medground.benchmarks.xbench.ceiling import ceiling
-from medground.benchmarks.xbench.measure import Counts, Target, count, make_target, on_grid
+from medground.benchmarks.xbench.measure import Counts, count, make_target
+from medground.benchmarks.xbench.prior import PriorCounts
 from medground.benchmarks.xbench.protocol import Protocol
 from medground.datasets.base import Case
-from medground.imaging.geometry import Geometry, Size
+from medground.imaging.geometry import Geometry
 from medground.imaging.regions import Region
-from medground.models.baselines.baseline_class_prior import ClassPrior
 
 SCHEMA = pl.Schema(
     {
@@ -47,6 +45,8 @@ SCHEMA = pl.Schema(
         "prior_ties": pl.Int64(),
         "prior_ties_inside": pl.Int64(),
         "prior_first_inside": pl.Boolean(),
+        "prior_selected": pl.Int64(),
+        "prior_inside": pl.Int64(),
         "ceiling_ties": pl.Int64(),
         "ceiling_ties_inside": pl.Int64(),
         "ceiling_first_inside": pl.Boolean(),
@@ -76,57 +76,20 @@ class Inferred:
     origin: Mapping[int, tuple[str, str]]
 
 
-class PriorHits:
-    """Where the class prior of each finding peaks on a protocol's grid; shared by all models on a dataset."""
-
-    def __init__(self, cases: Sequence[Case], findings: Sequence[str], protocol: Protocol, seed: int) -> None:
-        self._fit = cases, findings, seed
-        self._protocol = protocol
-        self._peaks: dict[tuple[int, str, Size], NDArray[np.intp]] = {}
-        self._lock = threading.Lock()
-
-    @cached_property
-    def _fitted(self) -> ClassPrior:
-        cases, findings, seed = self._fit
-        prior = ClassPrior(seed)
-        prior.fit(cases, findings)
-        return prior
-
-    def hits(self, case_id: str, finding: str, target: Target) -> dict[str, Any]:
-        """Return the pointing columns of the class prior for one target; empty where it has no map."""
-        # Fitted when it is first needed: it makes every region, which can mean a look at every picture's header.
-        with self._lock:
-            prior = self._fitted.map_for(case_id, finding)
-        if prior is None:
-            return {}
-        # Maps are shared by every case of a fold, so their identity is the key.
-        key = (id(prior), finding, target.size)
-        if key not in self._peaks:
-            grid = Geometry.identity((prior.shape[1], prior.shape[0]))
-            values, _ = on_grid(prior, grid, target.size, self._protocol)
-            self._peaks[key] = np.flatnonzero(values == values.max())
-        where = target.wide.ravel()[self._peaks[key]]
-        return {
-            "prior_ties": len(where),
-            "prior_ties_inside": int(where.sum()),
-            "prior_first_inside": bool(where[0]),
-        }
-
-
 class Measurer:
     """Measures cases under one protocol.
 
     Args:
         findings: classes, in the order in which the model was asked.
         protocol: every choice.
-        prior: the class prior's peaks, for the columns beside the model's.
+        prior: what the class prior reaches, for the columns beside the model's.
     """
 
     def __init__(
         self,
         findings: Sequence[str],
         protocol: Protocol,
-        prior: PriorHits,
+        prior: PriorCounts,
     ) -> None:
         self.findings = tuple(findings)
         self.protocol = protocol
@@ -185,7 +148,7 @@ class Measurer:
             counts = Counts("absent", inferred.absent.get(j, "the model gives no maps"))
         else:
             counts = count(inferred.maps[j], inferred.geometry, target, self.protocol)
-        beside = self.prior.hits(case_id, finding, target) | ceiling(region, target, self.protocol)
+        beside = self.prior.counts(case_id, finding, target) | ceiling(region, target, self.protocol)
         return place | beside | _columns(counts)
 
 

@@ -93,10 +93,8 @@ def _overlaps(protocol: Protocol) -> Iterator[MetricSpec]:
             digits=2,
         )
     for name, title in OVERLAPS.items():
-        yield MetricSpec(f"{name}_floor", f"{title} of all foreground", direction="neither", family="overlap", digits=2)
-        yield MetricSpec(
-            f"{name}_ceiling", f"{title} of the truth as a map", direction="neither", family="overlap", digits=2
-        )
+        for what, of in (("floor", "all foreground"), ("prior", "class prior"), ("ceiling", "the truth as a map")):
+            yield MetricSpec(f"{name}_{what}", f"{title} of {of}", direction="neither", family="overlap", digits=2)
     for name, title in OVERLAPS.items():
         yield MetricSpec(
             f"{name}_gain",

@@ -13,8 +13,9 @@ import polars as pl
 from medground.benchmarks.base import Entry, Item, Measured, TaskDefaults
 from medground.benchmarks.requests import Answer, Ask, Conversation, Transcript
 from medground.benchmarks.xbench.answers import image_answer, inferred
+from medground.benchmarks.xbench.prior import PriorCounts
 from medground.benchmarks.xbench.protocol import Protocol
-from medground.benchmarks.xbench.rows import SCHEMA, KeepMaps, Measurer, PriorHits
+from medground.benchmarks.xbench.rows import SCHEMA, KeepMaps, Measurer
 from medground.datasets.base import Case, Dataset
 from medground.errors import ModelError
 from medground.identity import fingerprint_of
@@ -69,7 +70,7 @@ class GroundingMeasurer:
 
     def __init__(self, task: GroundingTask) -> None:
         data = task.data
-        prior = PriorHits(data.cases(), data.findings, task.protocol, task.seed)
+        prior = PriorCounts(data.cases(), data.findings, task.protocol, task.seed)
         self._measurer = Measurer(data.findings, task.protocol, prior)
         self._maps: Path | None = task.model.parameters.get("maps")
 

@@ -1,9 +1,9 @@
 """Three answers a model and dataset: does it recognise, does its map point, does its map cover the finding?
 
 Recognition is held against guessing, pointing against the class prior (where a finding usually lies), overlap against
-a map that marks everything. The last two are measured on the same pictures, so their paired differences decide, by
-the one rule of :mod:`medground.metrics.decide`. A threshold searched on the scored cases flatters: overlap is decided
-on the cross-fitted one, and its companion is the same figure at the fixed threshold.
+a map that marks everything and against the class prior's region. The last two are measured on the same pictures, so
+their paired differences decide, by the one rule of :mod:`medground.metrics.decide`. A threshold searched on the scored
+cases flatters: overlap is decided on the cross-fitted one, and its companion is the same figure at the fixed threshold.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ _SAYS: Mapping[str, Mapping[Answer, str]] = {
         "no": "Its maps peak on the finding no more often than those of the class prior, which sees no picture.",
     },
     "overlaps": {
-        "yes": "Its maps cover the finding better than marking everything does.",
-        "in part": "Over all findings its maps cover the finding better than marking everything does.",
-        "no": "Its maps cover the finding no better than marking everything does.",
+        "yes": "Its maps cover the finding better than marking everything does, or where the finding usually lies.",
+        "in part": "Over all findings its maps cover the finding better than marking everything does, or where the "
+        "finding usually lies.",
+        "no": "Its maps cover the finding no better than marking everything does, or where the finding usually lies.",
     },
 }
 
@@ -87,9 +88,16 @@ class _Task:
             names = {"headline": "pointing", "floor": "pointing_prior", "difference": "pointing_gain"}
         else:
             plain = fixed("dice", self.protocol.fixed[0])
-            names = {"headline": claim.metric, "floor": "dice_floor", "companion": plain}
-            names |= {"difference": "dice_gain"} if claim.metric == "dice@best" else {}
+            names = {"headline": claim.metric, "floor": self._higher("dice_floor", "dice_prior"), "companion": plain}
+            names |= (
+                {"difference": "dice_gain"} if (claim.metric, names["floor"]) == ("dice@best", "dice_floor") else {}
+            )
         return {role: self._find(name) for role, name in names.items()}
+
+    def _higher(self, *metrics: str) -> str:
+        """Return which of several floors is the highest."""
+        found = {metric: cell.value for metric in metrics if (cell := self._find(metric)) and cell.value is not None}
+        return max(found, key=lambda metric: found[metric], default=metrics[0])
 
     def _verdict(self, question: str, claim: Claim, roles: Mapping[str, Cell | None]) -> Verdict:
         headline = roles["headline"]
