@@ -179,7 +179,7 @@ def check(cls: type[Any], given: Mapping[str, Any], *, where: str, base: Path | 
     from pydantic import ConfigDict, ValidationError, create_model
 
     known = parameters(cls)
-    hints = typing.get_type_hints(cls.__init__)
+    hints = typing.get_type_hints(cls.__init__, include_extras=True)
     unknown = [key for key in given if key not in {p.name for p in known}]
     if unknown:
         near = nearest(unknown[0], [p.name for p in known])

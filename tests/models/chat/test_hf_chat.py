@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import torch
 
+from medground import registry
 from medground.errors import CheckpointError, ConfigError, ModelError
 from medground.imaging.reading import Radiograph
 from medground.models.base import ChatModel, Chooser, GenerationOptions, Message, ToolSpec, capabilities_of
@@ -264,3 +265,50 @@ def test_a_real_server_gives_the_same_replies(seeing: HfChat, seeing_folder: Pat
         api.close()
         server.terminate()
         server.wait()
+
+
+@pytest.mark.parametrize("device_map", ["auto", "cpu"])
+def test_a_device_map_changes_no_reply(seeing_folder: Path, seeing: HfChat, device_map: str) -> None:
+    pytest.importorskip("accelerate")
+    spread = HfChat(checkpoint=seeing_folder, device="cpu", max_new_tokens=6, device_map=device_map)
+    conversation = asked(SHORT, grey(0.4))
+    assert spread.reply([conversation]) == seeing.reply([conversation])
+    (scores,) = spread.choose([conversation], [["yes", "no maybe"]])
+    assert scores == pytest.approx(seeing.choose([conversation], [["yes", "no maybe"]])[0], abs=1e-6)
+
+
+HUB = f"hub:some-lab/some-model@{'0a' * 20}"
+
+
+def test_a_model_of_the_hub_is_read_from_where_the_hub_puts_it(
+    blind_folder: Path, blind: HfChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import huggingface_hub
+
+    asked_for: dict[str, Any] = {}
+
+    def download(repository: str, **more: Any) -> str:
+        asked_for.update(more, repository=repository)
+        return str(blind_folder)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    checked = registry.check(HfChat, {"checkpoint": HUB, "device": "cpu", "max_new_tokens": 6}, where="models.0")
+    model = HfChat(**checked)
+    assert model.reply([asked(SHORT)]) == blind.reply([asked(SHORT)])
+    assert (asked_for["repository"], asked_for["revision"]) == ("some-lab/some-model", "0a" * 20)
+    assert not {"*.py", "*.bin"} & set(asked_for["allow_patterns"])
+
+
+def test_without_a_network_a_hub_name_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    with pytest.raises(CheckpointError, match="the hub does not give it") as caught:
+        HfChat(checkpoint=HUB)
+    assert "hf download some-lab/some-model" in str(caught.value)
+    with pytest.raises(ConfigError, match="named with its commit"):
+        HfChat(checkpoint="hub:some-lab/some-model")
+
+
+def test_a_relative_folder_is_still_a_path(blind_folder: Path) -> None:
+    checked = registry.check(HfChat, {"checkpoint": blind_folder.name}, where="models.0", base=blind_folder.parent)
+    assert checked["checkpoint"] == blind_folder

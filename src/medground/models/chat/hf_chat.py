@@ -18,6 +18,7 @@ from medground.errors import ModelError
 from medground.models.base import GenerationOptions, Message, ModelInfo, Reply, require
 from medground.models.chat import structured
 from medground.models.chat.local import looking, prompts
+from medground.models.chat.local.hub import PREFIX, HubName, fetched
 from medground.models.chat.local.loading import Quantization, load, stop_ids
 from medground.models.chat.local.sampling import GumbelDraw, StopTexts, generators
 from medground.models.chat.looks import How, Look
@@ -28,7 +29,8 @@ class HfChat:
     """A chat model of transformers, run in this process.
 
     Args:
-        checkpoint: folder with ``config.json``, safetensors, processor or tokenizer; or a ``.gguf`` file.
+        checkpoint: folder with ``config.json``, safetensors, processor or tokenizer; a ``.gguf`` file; or
+            ``hub:ORG/NAME@COMMIT``, where there is a network.
         max_new_tokens: most tokens of a reply where a benchmark states none.
         temperature: where a benchmark states none; 0: always the likeliest token.
         images: what a model without sight does with pictures: ``refused``, or ``ignored``.
@@ -53,7 +55,7 @@ class HfChat:
     def __init__(
         self,
         *,
-        checkpoint: Path,
+        checkpoint: HubName | Path,
         max_new_tokens: int = 256,
         temperature: float = 0.0,
         images: Literal["refused", "ignored"] = "refused",
@@ -67,11 +69,13 @@ class HfChat:
         trust_remote_code: bool = False,
         unsafe_weights: bool = False,
     ) -> None:
+        if isinstance(checkpoint, str) and checkpoint.startswith(PREFIX):
+            checkpoint = fetched(checkpoint, code=trust_remote_code, pickles=unsafe_weights)
         self.runtime = Runtime(device, dtype, deterministic=deterministic)
         self.defaults = GenerationOptions(max_new_tokens=max_new_tokens, temperature=temperature)
         self.images = images
         self._loaded = load(
-            checkpoint,
+            Path(checkpoint),
             dtype=dtype,
             device=self.runtime.device,
             chat_template=chat_template,

@@ -179,6 +179,8 @@ def _fix(error: Exception, checkpoint: Path) -> str | None:
     text = str(error)
     if "gguf" in text.casefold() and isinstance(error, ImportError):
         return "pip install 'medground[gguf]'"
+    if "accelerate" in text.casefold():
+        return "pip install accelerate"
     if "trust_remote_code" in text:
         return "read the folder's Python files, then set trust_remote_code: true"
     if "safetensors" in text or (not list(checkpoint.glob("*.safetensors")) and list(checkpoint.glob("*.bin"))):
