@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -73,3 +74,20 @@ def run_file(tiny_manifest: Path, tmp_path: Path) -> Path:
         "engine: {chunk: 4, batch_size: 2, workers: 2, torch_threads: 1}\n"
     )
     return path
+
+
+@pytest.fixture(scope="session")
+def small_runs() -> dict[str, dict[str, Any]]:
+    """A run file a benchmark, each of a few items and one model that ships."""
+
+    def run(name: str, model: str, **benchmark: Any) -> dict[str, Any]:
+        return {"name": name, "benchmark": {"name": name, **benchmark}, "models": [{"name": model}]}
+
+    phantoms = [{"name": "phantom", "cases": 4, "size": 224}]
+    return {
+        "xbench": run("xbench", "reference", datasets=phantoms),
+        "gridvqa_x": run("gridvqa_x", "gridvqa_pure", per_bucket=2, explainers=[{"name": "emap"}]),
+        "heal_medvqa": run("heal_medvqa", "small_chat", datasets=phantoms, quartets=4),
+        "cxreasondial": run("cxreasondial", "small_chat", phantoms=4),
+        "medical_checklist": run("medical_checklist", "reference", pairs=4),
+    }

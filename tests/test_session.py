@@ -10,7 +10,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -18,6 +20,7 @@ from PIL import Image
 
 from medground.config import parse_run_file, read_run_file
 from medground.errors import ConfigError, RegistryError, RunError
+from medground.running.plan import make_plan
 from medground.session import assemble, estimate_file, read_session, run_file as run_a_file
 
 OUTPUTS = ("failures.jsonl", "readings/**/*", "predictions/**/*")
@@ -156,3 +159,26 @@ def test_a_mistake_is_found_before_anything_runs(run_file: Path, override: str, 
     with pytest.raises(error) as caught:
         assemble(read_run_file(run_file, [override]))
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["xbench", "gridvqa_x", "heal_medvqa", "cxreasondial", "medical_checklist"])
+def test_a_batch_size_is_part_of_what_every_benchmark_asks(name: str, small_runs: Mapping[str, Any]) -> None:
+    plans = []
+    for engine in ({}, {"batch_size": 3}):
+        run = parse_run_file(small_runs[name] | {"engine": engine})
+        plans.append(make_plan(assemble(run).benchmark.tasks()[:1]))
+    (plain,), (batched,) = (plan.tasks for plan in plans)
+    assert (plain.batch_size, batched.batch_size) == ((1, 1) if name == "gridvqa_x" else (8, 3))
+    assert {c.name for c in plain.chunks}.isdisjoint(c.name for c in batched.chunks)
+
+
+def test_a_batch_size_that_nobody_can_use_is_refused(small_runs: Mapping[str, Any]) -> None:
+    server = {"name": "api_chat", "base_url": "http://localhost:1/v1", "model": "m"}
+    data = small_runs["heal_medvqa"] | {"models": [server], "engine": {"batch_size": 3}}
+    with pytest.raises(ConfigError, match="a batch size has no effect"):
+        assemble(parse_run_file(data))
+    assemble(parse_run_file(data), alone=False)  # a part of a suite
+    blind = {"name": "blind", "of": server}
+    with pytest.raises(ConfigError, match="no effect"):
+        assemble(parse_run_file(data | {"models": [server, blind]}))
+    assemble(parse_run_file(data | {"models": [server, {"name": "small_chat"}]}))

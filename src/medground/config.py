@@ -38,7 +38,11 @@ class EngineOptions(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: Literal["local"] = Field("local", description="the engine; `ray` will come")
-    batch_size: int = Field(8, ge=1, description="items a call of the model")
+    batch_size: int | None = Field(
+        None,
+        ge=1,
+        description="requests a call of a local model; by default 8, and pairs as the models of gridvqa_x take",
+    )
     chunk: int = Field(64, ge=1, description="items a file of rows: at most this much is repeated after a kill")
     workers: int | None = Field(
         None, ge=0, description="threads that decode and measure while the model runs; 0: none; by default one a core"

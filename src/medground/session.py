@@ -117,12 +117,13 @@ def _read_otherwise(run: RunFile, option: str, choice: Any) -> RunFile:
     return parse_run_file(data)
 
 
-def assemble(run: RunFile, base: Path | None = None) -> Session:
+def assemble(run: RunFile, base: Path | None = None, *, alone: bool = True) -> Session:
     """Check every component of a run file and bind them; no weights, tables or images are read.
 
     Args:
         run: the run file.
         base: folder that relative paths start from (the run file's).
+        alone: whether the options of the engine are this run's own; those of a suite serve all its parts.
 
     Raises:
         RegistryError: a component does not exist.
@@ -145,11 +146,32 @@ def assemble(run: RunFile, base: Path | None = None) -> Session:
         model_entries, seed=run.seed, batch_size=run.engine.batch_size, prompts=run.prompts, roles=roles, **entries
     )
     _refuse_wrong_numbers(cls.roles, {"models": model_entries, **entries, **roles})
+    if alone:
+        _refuse_unused_batch_size(
+            run.engine.batch_size, [*model_entries, *(e for some in roles.values() for e in some)]
+        )
     benchmark.bind(setting)
     shown = [entry for role, played in roles.items() if cls.roles[role].sees for entry in played]
     refuse_upload([*model_entries, *shown], benchmark.withheld)
     resolved = run.model_dump(mode="json") | {"benchmark": spec, "models": model_specs, "roles": role_specs}
     return Session(parse_run_file(resolved), benchmark, model_entries, entries.get("datasets", []))
+
+
+def _refuse_unused_batch_size(batch_size: int | None, asked: Sequence[Entry]) -> None:
+    if batch_size is not None and all(_limits_itself(entry) for entry in asked):
+        raise ConfigError(
+            "a batch size has no effect: whoever is asked takes requests as they come",
+            where="engine.batch_size",
+            expected="a model that runs on this machine",
+            got=", ".join(entry.label for entry in asked),
+            fix="remove it; `concurrency` of a model says how many requests are under way at once",
+        )
+
+
+def _limits_itself(player: Entry | registry.Part) -> bool:
+    """Return whether a component is given whole rounds of requests, itself or by the one inside it."""
+    inner = player.parameters.get("of")
+    return getattr(player.cls, "concurrent", False) or (isinstance(inner, registry.Part) and _limits_itself(inner))
 
 
 _LISTED = ("datasets", "explainers")

@@ -136,7 +136,7 @@ def run_suite(suite: Suite, out: Path, *, fresh: bool = False, progress: Progres
         progress.say(f"{part.label}: {', '.join(model.label or model.name for model in part.run.models)}")
         for model, lacks in part.left_out.items():
             progress.say(f"{part.label} is not asked of {model}: it has no {' or '.join(lacks)}")
-        session = assemble(part.run, suite.base)
+        session = assemble(part.run, suite.base, alone=False)
         reports.append((part.label, run_session(session, folder / part.label, fresh=fresh, progress=progress)))
     return SuiteReport(folder, tuple(reports))
 

@@ -79,3 +79,16 @@ def test_chance_depends_on_example_method_and_seed_only(make_pool):
     assert (
         len({draw, pool.rng(3, 0, "dime").random(), pool.rng(2, 1, "dime").random(), pool.rng(2, 0, "x").random()}) == 4
     )
+
+
+def test_a_batch_size_reaches_a_model_that_takes_pairs():
+    from medground.models.answerers.gridvqa_pure import PureNet
+
+    rng, model, sizes = np.random.default_rng(0), PureNet(), []
+    run = model._net.forward
+    model._net.forward = lambda cells, *rest: sizes.append(len(cells)) or run(cells, *rest)
+    images = rng.random((3, 80, 80, 3)).astype(np.float32)
+    texts = ["How many red circles are there ?", "Is there a blue square ?"]
+    small, large = (Asker(model, batch).all_pairs(images, texts) for batch in (2, 5))
+    assert sizes == [2, 2, 2, 5, 1]
+    assert small == pytest.approx(large, abs=1e-5)

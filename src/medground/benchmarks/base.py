@@ -243,15 +243,30 @@ class Role:
 
 @dataclass(frozen=True)
 class Setting:
-    """What a run hands to its benchmark beside the benchmark's own parameters; models have their prompts already."""
+    """What a run hands to its benchmark beside the benchmark's own parameters; models have their prompts already.
+
+    Attributes:
+        models: one entry a model.
+        datasets: one entry a dataset.
+        seed: of everything random.
+        batch_size: requests a call of a local model, where the run file says so.
+        explainers: one entry an explainer.
+        prompts: finding -> prompt.
+        roles: name of a role -> who plays it.
+    """
 
     models: Sequence[Entry]
     datasets: Sequence[Entry] = ()
     seed: int = 0
-    batch_size: int = 8
+    batch_size: int | None = None
     explainers: Sequence[Entry] = ()
     prompts: Mapping[str, str] = field(default_factory=dict)
     roles: Mapping[str, Sequence[Entry]] = field(default_factory=dict)
+
+    @property
+    def requests_a_call(self) -> int:
+        """``batch_size``, 8 by default."""
+        return 8 if self.batch_size is None else self.batch_size
 
 
 def withheld(datasets: Sequence[Entry]) -> list[str]:

@@ -44,7 +44,9 @@ def estimates(file: Path, overrides: Sequence[str], out: Path) -> list[TaskEstim
     return [
         task
         for part in suite.parts
-        for task in session.estimate_run(session.assemble(part.run, suite.base), out / suite.name / part.label)
+        for task in session.estimate_run(
+            session.assemble(part.run, suite.base, alone=False), out / suite.name / part.label
+        )
     ]
 
 

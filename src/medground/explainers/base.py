@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 Table = NDArray[np.float64]
 Pixels = NDArray[np.float32]
 Fill = Literal["grey", "black", "white"]
+_PAIRS = 64
 _FILLS: dict[str, float] = {"grey": 0.5, "black": 0.0, "white": 1.0}
 
 
@@ -88,9 +89,16 @@ class PairAnswerer(Protocol):
     """A question answerer that encodes every image and every question once, however many pairs they make."""
 
     def pair_logits(
-        self, images: NDArray[np.floating[Any]], questions: Sequence[str], pairs: NDArray[np.integer[Any]]
+        self,
+        images: NDArray[np.floating[Any]],
+        questions: Sequence[str],
+        pairs: NDArray[np.integer[Any]],
+        batch: int | None = None,
     ) -> NDArray[np.floating[Any]]:
-        """Return ``(N, answers)`` for ``(N, 2)`` positions in images and questions."""
+        """Return ``(N, answers)`` for ``(N, 2)`` positions in images and questions.
+
+        ``batch``: pairs a forward pass; None: as many as the model likes.
+        """
 
 
 @runtime_checkable
@@ -109,11 +117,13 @@ class Asker:
 
     Args:
         model: any question answerer.
-        batch: pairs a call of a model that cannot take images and questions apart.
+        batch: pairs a forward pass; None: as many as a model likes that takes images and questions apart, else 64.
         told: is given the number of pairs after every batch.
     """
 
-    def __init__(self, model: QuestionAnswerer, batch: int = 64, told: Callable[[int], None] = lambda _: None) -> None:
+    def __init__(
+        self, model: QuestionAnswerer, batch: int | None = None, told: Callable[[int], None] = lambda _: None
+    ) -> None:
         self.model = model
         self.calls = 0
         self._batch, self._told = batch, told
@@ -122,12 +132,13 @@ class Asker:
         """Return ``(N, answers)`` logits for ``(N, 2)`` positions in ``images`` (K, H, W, 3) and ``questions``."""
         self.calls += len(pairs)
         if isinstance(self.model, PairAnswerer):
-            found = np.asarray(self.model.pair_logits(images, questions, pairs), np.float64)
+            given = () if self._batch is None else (self._batch,)
+            found = np.asarray(self.model.pair_logits(images, questions, pairs, *given), np.float64)
             self._told(len(pairs))
             return found
-        parts = []
-        for start in range(0, len(pairs), self._batch):
-            chosen = pairs[start : start + self._batch]
+        parts, batch = [], self._batch or _PAIRS
+        for start in range(0, len(pairs), batch):
+            chosen = pairs[start : start + batch]
             parts.append(self.model.logits(images[chosen[:, 0]], [questions[j] for j in chosen[:, 1]]))
             self._told(len(chosen))
         return np.concatenate(parts).astype(np.float64)

@@ -127,7 +127,7 @@ class CXReasonDial:
 
         if self.protocol == "cxreasonbench":
             options = replace(self.options, seed=self._setting.seed)
-            size = self._setting.batch_size
+            size = self._setting.requests_a_call
             return [StageTask(model, self.source, options, size) for model in self._setting.models]
         judges = tuple(self._setting.roles.get("judges", ()))
         user = next(iter(self._setting.roles.get("simulator", ())), None)
@@ -138,7 +138,7 @@ class CXReasonDial:
                 replace(self.options, history=history, seed=self._setting.seed),
                 judges,
                 user if history == "simulator" else None,
-                self._setting.batch_size,
+                self._setting.requests_a_call,
             )
             for model in self._setting.models
             for history in self.histories

@@ -143,7 +143,16 @@ class GridVQAX:
         """Every regime on every bucket."""
         entries = {entry.label: entry for entry in self._setting.models}
         return [
-            PoolTask(entries[label], data, source, bucket, self.explainers, self.cell, self.pictures)
+            PoolTask(
+                entries[label],
+                data,
+                source,
+                bucket,
+                self.explainers,
+                self.cell,
+                self.pictures,
+                self._setting.batch_size,
+            )
             for label, data in self.regimes
             for source in [self._source(data)]
             for bucket in source.buckets

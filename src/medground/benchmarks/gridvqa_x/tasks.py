@@ -44,7 +44,7 @@ class PoolStages:
     @cached_property
     def _pool(self) -> Pool:
         """Every scene drawn, and the matrix of any text about any image, which several methods need."""
-        pool = Pool(self._task.examples(), Asker(self._model), self._task.scenes[0].grid)
+        pool = Pool(self._task.examples(), Asker(self._model, self._task.pairs), self._task.scenes[0].grid)
         if self._task.explainers:
             _ = pool.logits
         return pool
@@ -142,6 +142,7 @@ class PoolTask(TaskDefaults):
         explainers: the methods.
         cell: pixels a side of a cell.
         pictures: scenes a bucket that the report may draw.
+        pairs: of an image and a text that a model is given at once; None: as many as it likes.
     """
 
     model: Entry
@@ -151,6 +152,7 @@ class PoolTask(TaskDefaults):
     explainers: tuple[Entry, ...]
     cell: int
     pictures: int
+    pairs: int | None = None
 
     batch_size = 1
     """A scene at a time: its coalitions fill the model's batches."""
@@ -193,7 +195,10 @@ class PoolTask(TaskDefaults):
     def fingerprint(self) -> str:
         """A hash over model, scenes, explainers and the size of the pictures."""
         methods = [(e.label, e.identity()) for e in self.explainers]
-        return fingerprint_of(self.model.identity(), self.source.fingerprint(), self.bucket.key, methods, self.cell)
+        batches = [] if self.pairs is None else [self.pairs]
+        return fingerprint_of(
+            self.model.identity(), self.source.fingerprint(), self.bucket.key, methods, self.cell, *batches
+        )
 
     def reading(self) -> str:
         """A hash over what rows add: scenes for the report."""

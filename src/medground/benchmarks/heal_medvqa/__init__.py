@@ -134,7 +134,7 @@ class HealMedVQA:
                 self.instruction,
                 self.max_new_tokens,
                 self.pictures if self._shown(dataset) else 0,
-                self._setting.batch_size,
+                self._setting.requests_a_call,
             )
             for model in self._setting.models
             for dataset in self._setting.datasets

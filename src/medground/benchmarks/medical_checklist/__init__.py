@@ -151,7 +151,7 @@ class MedicalChecklist:
                 self.order,
                 self.template,
                 self.measurer,
-                self._setting.batch_size,
+                self._setting.requests_a_call,
                 self.ask,
             )
             for entry in self._setting.models

@@ -108,7 +108,7 @@ class XBench:
                 dataset,
                 self.protocol,
                 seed=self._setting.seed,
-                batch_size=self._setting.batch_size,
+                batch_size=self._setting.requests_a_call,
                 keep_maps=self.keep_maps,
                 cache=cache,
             )

@@ -45,7 +45,11 @@ class Analytic:
         )
 
     def pair_logits(
-        self, images: NDArray[np.floating[Any]], questions: Sequence[str], pairs: NDArray[np.integer[Any]]
+        self,
+        images: NDArray[np.floating[Any]],
+        questions: Sequence[str],
+        pairs: NDArray[np.integer[Any]],
+        batch: int | None = None,  # noqa: ARG002  # the capability's: every pair is answered alone
     ) -> NDArray[np.floating[Any]]:
         """Return ``(N, 20)`` for pairs of positions in ``images`` and ``questions``."""
         seen = evidence(images, self.grid).reshape(len(images), self.grid**2, -1)

@@ -59,7 +59,11 @@ class NetAnswerer:
         return self.pair_logits(images, questions, np.arange(len(images))[:, None].repeat(2, 1))
 
     def pair_logits(
-        self, images: NDArray[np.floating[Any]], questions: Sequence[str], pairs: NDArray[np.integer[Any]]
+        self,
+        images: NDArray[np.floating[Any]],
+        questions: Sequence[str],
+        pairs: NDArray[np.integer[Any]],
+        batch: int | None = None,
     ) -> NDArray[np.floating[Any]]:
         """Return ``(N, 20)`` for pairs of positions in ``images`` and ``questions``; each is encoded once."""
         import torch
@@ -80,7 +84,7 @@ class NetAnswerer:
                 output = self._net(cells[image], self._net.read(part), torch.ne(part[..., 0], tokens.PAD))
                 found[chosen.cpu()] = output.answers.float().cpu()
 
-        _side_by_side(run, torch.split(order, self._batch))
+        _side_by_side(run, torch.split(order, batch or self._batch))
         return found.numpy()
 
     def _see(self, images: NDArray[np.floating[Any]]) -> Tensor:
