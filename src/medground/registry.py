@@ -12,7 +12,7 @@ import re
 import sys
 import typing
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -134,8 +134,11 @@ def _named_class(module: Any, name: str) -> type[Any]:
 
 
 def parameters(cls: type[Any]) -> list[Parameter]:
-    """Return the keywords of a component's constructor, in order."""
+    """Return the keywords of a component's constructor, in order; a dataclass's own go before those it inherits."""
     signature = inspect.signature(cls.__init__)
+    keywords = [p for p in signature.parameters.values() if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)][1:]
+    if is_dataclass(cls):
+        keywords.sort(key=lambda p: (p.default is not p.empty, _generations(cls, p.name)))
     meanings = {name: text for base in reversed(cls.__mro__) for name, text in _documented(base).items()}
     return [
         Parameter(
@@ -145,9 +148,13 @@ def parameters(cls: type[Any]) -> list[Parameter]:
             p.default is p.empty,
             meanings.get(p.name, ""),
         )
-        for p in list(signature.parameters.values())[1:]
-        if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)
+        for p in keywords
     ]
+
+
+def _generations(cls: type[Any], keyword: str) -> int:
+    """Return how far up its bases a dataclass finds a field: 0 for its own."""
+    return next(i for i, base in enumerate(cls.__mro__) if keyword in vars(base).get("__annotations__", {}))
 
 
 def _type_name(annotation: Any) -> str:
@@ -179,7 +186,8 @@ def check(cls: type[Any], given: Mapping[str, Any], *, where: str, base: Path | 
     from pydantic import ConfigDict, ValidationError, create_model
 
     known = parameters(cls)
-    hints = typing.get_type_hints(cls.__init__, include_extras=True)
+    # A field's type is written in the module of the class that declares it.
+    hints = typing.get_type_hints(cls if is_dataclass(cls) else cls.__init__, include_extras=True)
     unknown = [key for key in given if key not in {p.name for p in known}]
     if unknown:
         near = nearest(unknown[0], [p.name for p in known])

@@ -38,7 +38,7 @@ def test_scores_are_the_cosines_of_the_library(clip: Clip, pictures: list[Radiog
     assert prediction.saliency.shape == (3, 4, 7, 7)
     assert prediction.saliency.dtype == np.float32
     model: Any = clip.network
-    ids, _ = clip._tokenizer([f"a photo of a {finding.lower()}" for finding in FINDINGS])
+    ids, _ = clip.tokenise([f"a photo of a {finding.lower()}" for finding in FINDINGS])
     with torch.no_grad():
         expected = model(input_ids=ids, pixel_values=clip.inputs(pictures)[0]).logits_per_image
     expected = (expected / model.logit_scale.exp()).numpy()

@@ -105,7 +105,7 @@ def test_kad_tells_its_variants_apart_and_takes_any_resolution(
 
 
 def test_kad_words_findings_as_its_authors_do(zoo: Any) -> None:
-    prompts = zoo.build("kad").prompts
+    prompts = zoo.build("kad").wording
     assert [prompts.of(f)[0] for f in ("Effusion", "Mass", "Nodule", "Pleural_Thickening", "Edema")] == [
         "pleural effusion",
         "lung mass",
@@ -214,16 +214,16 @@ def test_pmc_clip_takes_one_text_and_no_mask(zoo: Any) -> None:
     texts = ["effusion", "nodule in the left lung"]
     together, alone = model.embed(texts), model.embed(texts[:1])
     assert (together[0] - alone[0]).abs().max() < 1e-5
-    ids, mask = model._tokenizer(texts)
+    ids, mask = model.tokenise(texts)
     with torch.no_grad():
-        masked = model.network.text(ids, model._tokenizer.inner.cls_token_id, mask)
+        masked = model.network.text(ids, model.tokenise.inner.cls_token_id, mask)
     assert (masked - together).abs().max() > 1e-3
 
 
 def test_m3ae_scores_are_logit_margins_of_the_matching_head(zoo: Any, pictures: list[Radiograph]) -> None:
     model = zoo.build("m3ae")
     prediction = model.predict(pictures, ["Nodule", "Effusion"])
-    captions = [model.prompts.of(f)[0] for f in ("Nodule", "Effusion")]
+    captions = [model.wording.of(f)[0] for f in ("Nodule", "Effusion")]
     scores = model.match(pictures, [captions] * 3)
     assert np.abs(scores.raw - prediction.scores).max() < 1e-5
     assert np.abs(prediction.probabilities - 1 / (1 + np.exp(-prediction.scores))).max() < 1e-6

@@ -49,7 +49,7 @@ def test_key_table_is_the_published_one(golden: Path) -> None:
 
 
 def test_conversation_becomes_the_published_prompt(llava: LlavaMed, picture: Any) -> None:
-    inner = llava._tokenizer.inner
+    inner = llava.tokenise.inner
     conversation = [
         Message("system", "a clear answer"),
         Message("user", "is there edema?", (picture(),)),
@@ -105,11 +105,11 @@ def test_reply_takes_the_likeliest_token_each_time(llava: LlavaMed, pictures: li
         start = len(fed)
         while len(ids) < 5:
             token = int(network(inputs_embeds=fed[None]).logits[0, -1].argmax())
-            if token == llava._tokenizer.inner.eos_token_id:
+            if token == llava.tokenise.inner.eos_token_id:
                 break
             ids.append(token)
             fed = torch.cat([fed, network.get_input_embeddings()(torch.tensor([token]))])
-    assert reply.text == llava._tokenizer.inner.decode(ids, skip_special_tokens=True).strip()
+    assert reply.text == llava.tokenise.inner.decode(ids, skip_special_tokens=True).strip()
     assert reply.finish == ("length" if len(ids) == 5 else "stop")
     assert reply.usage == {"prompt_tokens": start, "completion_tokens": len(ids)}
 
@@ -125,7 +125,7 @@ def test_findings_are_scored_by_yes_against_no(llava: LlavaMed, pictures: list[R
     assert prediction.saliency.shape == (3, 3, 4, 4)
     assert (prediction.saliency >= 0).all()
     assert (prediction.saliency.sum((-1, -2)) < 1).all()
-    questions = [[Message("user", llava.prompts.of(f)[0], (pictures[1],))] for f in findings]
+    questions = [[Message("user", llava.wording.of(f)[0], (pictures[1],))] for f in findings]
     both = np.stack(llava.choose(questions, [["Yes", "No"]] * 3))
     assert np.abs(prediction.scores[1] - (both[:, 0] - both[:, 1])).max() < 1e-4
     part = llava.predict(pictures[1:2], findings[::-1])

@@ -12,9 +12,9 @@ from transformers import BertConfig
 
 from medground.models.checkpoints import Layout, load_weights, read_weights
 from medground.models.common.inputs import IMAGENET_MEAN, IMAGENET_STD, Preprocess
+from medground.models.common.presence import presence
 from medground.models.common.transformers import blank
 from medground.models.radiology import kad
-from medground.models.radiology.medklip import presence
 from medground.verification.cases import Array, Case, Shapes
 from medground.verification.medklip import input_outputs, token_outputs
 

@@ -7,9 +7,9 @@ import torch
 from transformers import RobertaConfig
 
 from medground.models.checkpoints import load_weights, read_weights
+from medground.models.common.presence import presence
 from medground.models.common.transformers import blank
 from medground.models.radiology import m3ae
-from medground.models.radiology.medklip import presence
 from medground.verification.cases import Array, Case, count, stats
 
 CHANNELS = 96

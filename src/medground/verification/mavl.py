@@ -8,9 +8,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from medground.models.checkpoints import load_weights, read_weights
+from medground.models.common.presence import presence
 from medground.models.common.transformers import blank
 from medground.models.radiology import mavl
-from medground.models.radiology.medklip import GRID_STRIDE, presence
+from medground.models.radiology.medklip import GRID_STRIDE
 from medground.verification.cases import Array, Case, every, moment
 from medground.verification.medklip import token_outputs
 

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from medground.models.checkpoints import load_weights, read_weights
 from medground.models.common.inputs import IMAGENET_MEAN, IMAGENET_STD, Preprocess, equalise_histogram
+from medground.models.common.presence import presence
 from medground.models.common.transformers import blank
 from medground.models.radiology import medklip
 from medground.verification.cases import Array, Case, enlarged, every, moment, stats
@@ -47,7 +48,7 @@ def outputs(case: Case) -> dict[str, Array]:
         found |= {
             "decoder_output": answers.numpy(),
             "logits": logits.numpy(),
-            "probability": medklip.presence(logits).numpy(),
+            "probability": presence(logits).numpy(),
             "attention": attention.numpy(),
             "mean_attention": flat,
             "map14": maps,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,21 +16,52 @@ from medground.identity import fingerprint_of
 from medground.imaging.geometry import Geometry
 from medground.imaging.reading import Radiograph
 from medground.models.base import ModelInfo, Prediction, Prepared
+from medground.models.checkpoints import Layout, Source, Weights, load_weights
 from medground.models.common.inputs import Preprocess
-from medground.models.common.runtime import Runtime
-from medground.models.common.text import Prompts
+from medground.models.common.runtime import Precision, Runtime
+from medground.models.common.text import Prompts, Tokenizer
 
 
+@dataclass(frozen=True)
+class Parts:
+    """What a model is put together from.
+
+    Attributes:
+        network: loaded.
+        weights: that it was loaded from.
+        preprocess: from a radiograph to the network's input.
+        prompts: which texts stand for a finding.
+        tokenizer: of the text encoder.
+        options: JSON-like; what else results depend on.
+    """
+
+    network: nn.Module
+    weights: Weights
+    preprocess: Preprocess
+    prompts: Prompts
+    tokenizer: Tokenizer
+    options: Sequence[Any] = ()
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class Adapter(ABC):
     """A grounder around a network.
 
-    A model's file gives the class ``name`` and ``info``, builds the network in its constructor, and says how texts are
-    encoded (:meth:`encode_texts`) and how images are scored against them (:meth:`ground`).
+    A model's file is a card (``name``, ``info``), its own parameters as fields, and rules: :meth:`assemble` builds the
+    network from the user's files, :meth:`encode_texts` and :meth:`ground` say how texts and images meet. What all
+    models share, from device to fingerprint, happens here once.
+
+    Args:
+        device: ``auto``, ``cpu``, ``cuda`` or as torch names it.
+        dtype: ``float32``, or ``bfloat16`` or ``float16`` by autocast on a GPU.
+        deterministic: only deterministic kernels.
+        ignore: patterns of checkpoint entries that may be missing, unexpected or mis-shaped.
 
     Attributes:
         network: the loaded network, in evaluation mode on the runtime's device.
         preprocess: from a radiograph to the network's input.
-        prompts: which texts stand for a finding.
+        wording: which texts stand for a finding.
+        tokenise: from texts to ids and mask, as the text encoder takes them.
         runtime: device, precision, batches.
         encoded_images: how many images have gone through the image encoder so far.
         encoded_texts: for how many findings texts have gone through the text encoder so far.
@@ -38,26 +70,46 @@ class Adapter(ABC):
     name: ClassVar[str]
     info: ClassVar[ModelInfo]
 
-    def __init__(
-        self, network: nn.Module, preprocess: Preprocess, prompts: Prompts, runtime: Runtime, identity: Any
-    ) -> None:
-        """Keep the parts.
+    device: str = "auto"
+    dtype: Precision = "float32"
+    deterministic: bool = False
+    ignore: list[str] | None = None
 
-        Args:
-            network: loaded.
-            preprocess: of the published pipeline.
-            prompts: of the published pipeline or the user.
-            runtime: where to run.
-            identity: JSON-like; what else results depend on: the weights' hash and the model's own options.
-        """
-        self.network = network.eval().requires_grad_(False).to(runtime.device)
-        self.preprocess = preprocess
-        self.prompts = prompts
-        self.runtime = runtime
-        self.encoded_images = 0
-        self.encoded_texts = 0
-        self._identity = identity
+    network: nn.Module = field(init=False)
+    preprocess: Preprocess = field(init=False)
+    wording: Prompts = field(init=False)
+    tokenise: Tokenizer = field(init=False)
+    runtime: Runtime = field(init=False)
+    encoded_images: int = field(init=False, default=0)
+    encoded_texts: int = field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        """Put the model together on its device."""
+        self.runtime = Runtime(self.device, self.dtype, deterministic=self.deterministic)
+        parts = self.assemble()
+        self.network = parts.network.eval().requires_grad_(False).to(self.runtime.device)
+        self.preprocess, self.wording, self.tokenise = parts.preprocess, parts.prompts, parts.tokenizer
+        self._identity = [parts.weights.sha256, parts.tokenizer.describe(), *parts.options]
         self._texts: dict[tuple[str, ...], Any] = {}
+
+    @abstractmethod
+    def assemble(self) -> Parts:
+        """Build the model from its parameters; called once."""
+
+    def unneeded(self, layout: Layout) -> tuple[str, ...]:
+        """Return patterns of entries that need not fit: the publisher's, then the user's."""
+        return (*layout.ignore, *(self.ignore or ()))
+
+    def filled(
+        self,
+        network: nn.Module,
+        weights: Weights,
+        layout: Layout,
+        published: Callable[[str], str | Source] = Source,
+    ) -> nn.Module:
+        """Return a network with its weights in place; see :func:`~medground.models.checkpoints.load_weights`."""
+        load_weights(network, weights, published=published, ignore=self.unneeded(layout))
+        return network
 
     @abstractmethod
     def encode_texts(self, findings: Sequence[str]) -> Any:
@@ -118,5 +170,5 @@ class Adapter(ABC):
     def fingerprint(self) -> str:
         """A hash over weights, prompts, preprocessing, options and precision."""
         return fingerprint_of(
-            self.name, self._identity, self.preprocess.describe(), self.prompts.describe(), self.runtime.describe()
+            self.name, self._identity, self.preprocess.describe(), self.wording.describe(), self.runtime.describe()
         )

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from medground.errors import ConfigError, ModelError, did_you_mean
 from medground.imaging.reading import Radiograph
 from medground.models.base import MatchScores
 from medground.models.common.adapter import Adapter
-from medground.models.common.inputs import Preprocess
-from medground.models.common.runtime import Runtime
 from medground.models.common.saliency import Tower, chefer, surgery, tower_gradcam
 from medground.models.common.text import Prompts
 
@@ -25,6 +23,7 @@ Link = Literal["sigmoid", "softmax"]
 TEXTS_AT_ONCE = 64
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DualEncoder(Adapter):
     """A grounder and caption matcher around two encoders.
 
@@ -32,55 +31,62 @@ class DualEncoder(Adapter):
     temperature is (:meth:`scale`), and how the image tower comes apart (:meth:`tower`) for the saliency rules that
     need it.
 
-    Attributes:
-        saliency: the rule that maps are made by; ``options`` lists those of the model.
-        link: from score to probability: ``sigmoid`` (XBench) or ``softmax`` over the findings of the call (the model
+    Args:
+        template: prompt with ``{label}`` for the finding, or several whose embeddings are averaged.
+        against: contrary prompt (``no {label}``), or several. A score is then the difference of the two cosines and a
+            probability the softmax of the two, in place of the link; maps are those of the finding itself.
+        prompts: finding -> prompt, or several whose embeddings are averaged.
+        saliency: ``similarity``, ``surgery``, ``gradcam`` or ``chefer``: the rule that maps are made by.
+        link: from score to probability: ``sigmoid`` (XBench) or ``softmax`` over the findings of a call (the model
             cards), which makes a probability depend on the other findings.
-        logit_scale: multiply by the stored temperature, and add the stored bias, before the link.
-        against: prompts of the contrary (``no {label}``), or None. With them a score is the difference of the two
-            cosines and a probability the softmax of the two, whatever the link; maps are those of the finding itself.
+        logit_scale: multiply cosines by the stored temperature, and add the stored bias, before the link; not by
+            default.
+
+    Attributes:
+        contrary: the prompts of ``against``, or None.
     """
 
-    options: ClassVar[tuple[str, ...]] = ("similarity", "surgery", "gradcam", "chefer")
+    rules: ClassVar[tuple[str, ...]] = ("similarity", "surgery", "gradcam", "chefer")
 
-    def __init__(
-        self,
-        network: nn.Module,
-        preprocess: Preprocess,
-        prompts: Prompts,
-        runtime: Runtime,
-        identity: Any,
-        *,
-        saliency: str = "similarity",
-        link: Link = "sigmoid",
-        logit_scale: bool = False,
-        against: Prompts | None = None,
-    ) -> None:
-        """Keep the parts; see :class:`~medground.models.common.adapter.Adapter`.
+    template: str | list[str] = "{label}"
+    against: str | list[str] | None = None
+    prompts: dict[str, str | list[str]] | None = None
+    saliency: str = "similarity"
+    link: Link = "sigmoid"
+    logit_scale: bool | None = None
+
+    contrary: Prompts | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        """Put the model together.
 
         Raises:
             ConfigError: the model has no such saliency rule, or pairs of prompts meet a softmax over findings.
         """
-        if saliency not in self.options:
+        if self.saliency not in self.rules:
             raise ConfigError(
-                f"{self.name} has no saliency rule {saliency!r}",
+                f"{self.name} has no saliency rule {self.saliency!r}",
                 where="saliency",
-                expected=", ".join(self.options),
-                fix=did_you_mean(saliency, self.options),
+                expected=", ".join(self.rules),
+                fix=did_you_mean(self.saliency, self.rules),
             )
-        if against is not None and link == "softmax":
+        if self.against is not None and self.link == "softmax":
             raise ConfigError(
                 "a softmax is over the findings of a call or over a pair of prompts, not over both",
                 where="link",
                 fix="link: sigmoid",
             )
-        options = [identity, saliency, link, logit_scale]
-        options += [] if against is None else [against.describe()]
-        super().__init__(network, preprocess, prompts, runtime, options)
-        self.saliency, self.link, self.logit_scale, self.against = saliency, link, logit_scale, against
-        if saliency == "surgery" or link == "softmax":
+        super().__post_init__()
+        self.contrary = None if self.against is None else Prompts(self.against)
+        options = [self._identity, self.saliency, self.link, bool(self.logit_scale)]
+        self._identity = options + ([] if self.contrary is None else [self.contrary.describe()])
+        if self.saliency == "surgery" or self.link == "softmax":
             # On the instance: other instances of the class answer each finding by itself.
             self.info = replace(type(self).info, query_dependent=True)  # type: ignore[misc]
+
+    def words(self) -> Prompts:
+        """Return which texts stand for a finding."""
+        return Prompts(self.template, self.prompts)
 
     @abstractmethod
     def image_features(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
@@ -99,15 +105,15 @@ class DualEncoder(Adapter):
         return 0.0
 
     def tower(self) -> Tower:
-        """Return the image tower, taken apart; only called for models whose ``options`` need it."""
-        raise AssertionError("a model with such saliency options gives its tower")
+        """Return the image tower, taken apart; only called for models whose ``rules`` need it."""
+        raise AssertionError("a model with such saliency rules gives its tower")
 
     def encode_texts(self, findings: Sequence[str]) -> Any:
         """Return one normed vector a finding ``(C, E)``, or two such tensors where prompts come in pairs."""
-        vectors = self.averaged(self.prompts, findings)
-        return vectors if self.against is None else (vectors, self.averaged(self.against, findings))
+        vectors = self.encoded(self.wording, findings)
+        return vectors if self.contrary is None else (vectors, self.encoded(self.contrary, findings))
 
-    def averaged(self, prompts: Prompts, findings: Sequence[str]) -> Tensor:
+    def encoded(self, prompts: Prompts, findings: Sequence[str]) -> Any:
         """Return one normed vector a finding ``(C, E)``: each prompt's is normed, then their mean is."""
         texts = [prompts.of(finding) for finding in findings]
         vectors = functional.normalize(self.embed([text for own in texts for text in own]), dim=-1)
@@ -117,7 +123,7 @@ class DualEncoder(Adapter):
     def ground(self, pixels: Tensor, texts: Any) -> tuple[Tensor, Tensor, Tensor]:
         """Return scores, probabilities and maps; see :meth:`Adapter.ground`."""
         vectors, cells = self.image_features(pixels)
-        if self.against is not None:
+        if self.contrary is not None:
             texts, contrary = texts
             scores = self.scores(vectors, texts) - self.scores(vectors, contrary)
             # A softmax of two is a sigmoid of their difference, in which a bias cancels.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,13 +12,13 @@ import torch
 from torch import Tensor, nn
 
 from medground.models.base import ModelInfo
-from medground.models.checkpoints import Layout, load_weights, read_weights
-from medground.models.common.dual import DualEncoder, Link
+from medground.models.checkpoints import Layout, read_weights
+from medground.models.common.adapter import Parts
+from medground.models.common.dual import DualEncoder
 from medground.models.common.inputs import CLIP_MEAN, CLIP_STD, Preprocess
 from medground.models.common.open_clip_config import follow_open_clip
-from medground.models.common.runtime import Precision, Runtime
-from medground.models.common.saliency import Saliency, Tower, timm_vit
-from medground.models.common.text import Prompts, Tokenizer
+from medground.models.common.saliency import Tower, timm_vit
+from medground.models.common.text import Tokenizer
 from medground.models.common.transformers import bert, bert_config_or, blank
 from medground.models.layers.vit import VisionTransformer
 
@@ -92,6 +92,7 @@ STATED = {
 }
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Biomedclip(DualEncoder):
     """BiomedCLIP.
 
@@ -99,18 +100,8 @@ class Biomedclip(DualEncoder):
         checkpoint: ``open_clip_pytorch_model.bin``, or the folder that holds it.
         text_model: folder of the tokenizer, ``microsoft/BiomedNLP-BiomedBERT-base-uncased-abstract``; by default the
             checkpoint's folder. Without a ``config.json`` BERT-base is assumed, as published.
-        template: prompt with ``{label}`` for the finding; the model card's by default.
-        against: contrary prompt (``no {label}``), or several: a softmax of the two, in place of the link.
-        prompts: finding -> prompt, or several whose embeddings are averaged.
-        saliency: ``similarity``, ``surgery``, ``gradcam`` or ``chefer``.
-        link: ``sigmoid`` (XBench) or ``softmax`` over the findings of a call (the model card).
-        logit_scale: multiply cosines by the stored temperature before the link.
         crop: shortest side and centre crop as published, or squash the whole picture; by default the crop, except
             for ``surgery``, whose authors crop nothing.
-        device: ``auto``, ``cpu``, ``cuda`` or as torch names it.
-        dtype: ``float32``, or ``bfloat16`` or ``float16`` by autocast on a GPU.
-        deterministic: only deterministic kernels.
-        ignore: patterns of checkpoint entries that may be missing, unexpected or mis-shaped.
     """
 
     name: ClassVar[str] = "biomedclip"
@@ -122,44 +113,23 @@ class Biomedclip(DualEncoder):
         seen={"pmc_15m": "figures and captions"},
     )
 
-    def __init__(
-        self,
-        *,
-        checkpoint: Path,
-        text_model: Path | None = None,
-        template: str | list[str] = "this is a photo of {label}",
-        against: str | list[str] | None = None,
-        prompts: dict[str, str | list[str]] | None = None,
-        saliency: Saliency = "similarity",
-        link: Link = "sigmoid",
-        logit_scale: bool = False,
-        crop: bool | None = None,
-        device: str = "auto",
-        dtype: Precision = "float32",
-        deterministic: bool = False,
-        ignore: list[str] | None = None,
-    ) -> None:
-        runtime = Runtime(device, dtype, deterministic=deterministic)
-        folder = text_model or (checkpoint if checkpoint.is_dir() else checkpoint.parent)
-        self._tokenizer = Tokenizer(folder, CONTEXT)
+    checkpoint: Path
+    text_model: Path | None = None
+    template: str | list[str] = "this is a photo of {label}"
+    crop: bool | None = None
+
+    def assemble(self) -> Parts:
+        """See :meth:`Adapter.assemble`."""
+        beside = self.checkpoint if self.checkpoint.is_dir() else self.checkpoint.parent
+        folder = self.text_model or beside
+        tokenizer = Tokenizer(folder, CONTEXT)
         config = bert_config_or(folder)
-        network = blank(lambda: BiomedclipNetwork(config))
-        weights = read_weights(checkpoint, LAYOUT)
-        load_weights(network, weights, ignore=(*LAYOUT.ignore, *(ignore or ())))
-        crop = saliency != "surgery" if crop is None else crop
-        preprocess = Preprocess("center_crop", 224, "bicubic", CLIP_MEAN, CLIP_STD)
-        preprocess = follow_open_clip(checkpoint if checkpoint.is_dir() else checkpoint.parent, STATED, preprocess)
-        super().__init__(
-            network,
-            replace(preprocess, rule="center_crop" if crop else "squash"),
-            Prompts(template, prompts),
-            runtime,
-            [weights.sha256, self._tokenizer.describe()],
-            saliency=saliency,
-            link=link,
-            logit_scale=logit_scale,
-            against=None if against is None else Prompts(against),
-        )
+        weights = read_weights(self.checkpoint, LAYOUT)
+        network = self.filled(blank(lambda: BiomedclipNetwork(config)), weights, LAYOUT)
+        preprocess = follow_open_clip(beside, STATED, Preprocess("center_crop", 224, "bicubic", CLIP_MEAN, CLIP_STD))
+        crop = self.saliency != "surgery" if self.crop is None else self.crop
+        preprocess = replace(preprocess, rule="center_crop" if crop else "squash")
+        return Parts(network, weights, preprocess, self.words(), tokenizer)
 
     def image_features(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
         """See :meth:`DualEncoder.image_features`."""
@@ -170,7 +140,7 @@ class Biomedclip(DualEncoder):
 
     def embed(self, texts: Sequence[str]) -> Tensor:
         """See :meth:`DualEncoder.embed`."""
-        ids, mask = (part.to(self.runtime.device) for part in self._tokenizer(texts))
+        ids, mask = (part.to(self.runtime.device) for part in self.tokenise(texts))
         network: Any = self.network
         vectors: Tensor = network.text(ids, mask)
         return vectors

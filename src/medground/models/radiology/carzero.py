@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,10 +18,9 @@ from torch import Tensor, nn
 
 from medground.errors import ModelError
 from medground.models.base import ModelInfo
-from medground.models.checkpoints import Layout, load_weights, read_weights
-from medground.models.common.adapter import Adapter
+from medground.models.checkpoints import Layout, read_weights
+from medground.models.common.adapter import Adapter, Parts
 from medground.models.common.inputs import Preprocess
-from medground.models.common.runtime import Precision, Runtime
 from medground.models.common.text import Prompts, Tokenizer
 from medground.models.common.transformers import bert, blank, read_config
 from medground.models.layers.query_decoder import QueryDecoder
@@ -163,6 +163,7 @@ def aggregate(hidden: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
     return rows.mean(2).sum(1), rows.sum(1)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Carzero(Adapter):
     """CARZero.
 
@@ -172,10 +173,6 @@ class Carzero(Adapter):
             checkpoint).
         template: prompt with ``{label}`` for the finding; of two words or more.
         prompts: finding -> prompt.
-        device: ``auto``, ``cpu``, ``cuda`` or as torch names it.
-        dtype: ``float32``, or ``bfloat16`` or ``float16`` by autocast on a GPU.
-        deterministic: only deterministic kernels.
-        ignore: patterns of checkpoint entries that may be missing, unexpected or mis-shaped.
     """
 
     name: ClassVar[str] = "carzero"
@@ -188,31 +185,18 @@ class Carzero(Adapter):
         seen={"mimic_cxr": "images"},
     )
 
-    def __init__(
-        self,
-        *,
-        checkpoint: Path,
-        text_model: Path,
-        template: str = "There is {label}",
-        prompts: dict[str, str] | None = None,
-        device: str = "auto",
-        dtype: Precision = "float32",
-        deterministic: bool = False,
-        ignore: list[str] | None = None,
-    ) -> None:
-        runtime = Runtime(device, dtype, deterministic=deterministic)
-        self._tokenizer = Tokenizer(text_model, TEXT_ROWS, pad_to_length=True)
-        config = read_config(text_model, "BertConfig")
-        network = blank(lambda: CarzeroNetwork(config))
-        weights = read_weights(checkpoint, LAYOUT)
-        load_weights(network, weights, ignore=(*LAYOUT.ignore, *(ignore or ())))
-        super().__init__(
-            network,
-            PREPROCESS,
-            Prompts(template, prompts),
-            runtime,
-            [weights.sha256, self._tokenizer.describe()],
-        )
+    checkpoint: Path
+    text_model: Path
+    template: str = "There is {label}"
+    prompts: dict[str, str] | None = None
+
+    def assemble(self) -> Parts:
+        """See :meth:`Adapter.assemble`."""
+        tokenizer = Tokenizer(self.text_model, TEXT_ROWS, pad_to_length=True)
+        config = read_config(self.text_model, "BertConfig")
+        weights = read_weights(self.checkpoint, LAYOUT)
+        network = self.filled(blank(lambda: CarzeroNetwork(config)), weights, LAYOUT)
+        return Parts(network, weights, PREPROCESS, Prompts(self.template, self.prompts), tokenizer)
 
     def encode_texts(self, findings: Sequence[str]) -> tuple[Tensor, Tensor]:
         """Return sentence vectors ``(C, 768)`` and word rows ``(C, 97, 768)``.
@@ -220,7 +204,7 @@ class Carzero(Adapter):
         Raises:
             ModelError: nothing is left of a prompt after the authors' cleaning.
         """
-        prompts = [self.prompts.of(finding)[0] for finding in findings]
+        prompts = [self.wording.of(finding)[0] for finding in findings]
         cleaned = [clean(prompt) for prompt in prompts]
         for finding, prompt, text in zip(findings, prompts, cleaned, strict=True):
             if not text:
@@ -230,8 +214,8 @@ class Carzero(Adapter):
                     got=prompt,
                     fix=f"prompts: {{{finding}: There is {prompt.lower()}}}",
                 )
-        ids, mask = self._tokenizer(cleaned)
-        words = word_weights(self._tokenizer.inner, ids)
+        ids, mask = self.tokenise(cleaned)
+        words = word_weights(self.tokenise.inner, ids)
         network: Any = self.network
         device = self.runtime.device
         features: tuple[Tensor, Tensor] = network.text_features(ids.to(device), mask.to(device), words.to(device))

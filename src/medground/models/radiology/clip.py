@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -19,12 +19,12 @@ from torch import Tensor
 from medground.errors import ConfigError
 from medground.models.base import ModelInfo
 from medground.models.checkpoints import Layout, Weights, closest, load_weights, read_weights
-from medground.models.common.dual import DualEncoder, Link
+from medground.models.common.adapter import Parts
+from medground.models.common.dual import DualEncoder
 from medground.models.common.inputs import CLIP_MEAN, CLIP_STD, Preprocess
 from medground.models.common.preprocessor_config import read_preprocess, states_preprocess
-from medground.models.common.runtime import Precision, Runtime
-from medground.models.common.saliency import Saliency, Tower, hugging_face_clip
-from medground.models.common.text import Prompts, Tokenizer
+from medground.models.common.saliency import Tower, hugging_face_clip
+from medground.models.common.text import Tokenizer
 from medground.models.common.transformers import blank, read_config
 from medground.models.layers.openai_names import clip_source
 
@@ -110,6 +110,7 @@ def preprocess_of(checkpoint: Path, size: int) -> Preprocess:
     return read_preprocess(checkpoint, size)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Clip(DualEncoder):
     """CLIP with a vision transformer.
 
@@ -117,18 +118,8 @@ class Clip(DualEncoder):
         checkpoint: a Hugging Face folder, or OpenAI's ``ViT-B-16.pt``, ``ViT-B-32.pt``, ``ViT-L-14.pt`` (the
             TorchScript archive or its state dict).
         tokenizer: folder of the Hugging Face tokenizer; by default the checkpoint's folder.
-        template: prompt with ``{label}`` for the finding.
-        against: contrary prompt (``no {label}``), or several: a softmax of the two, in place of the link.
-        prompts: finding -> prompt, or several whose embeddings are averaged.
-        saliency: ``similarity``, ``surgery``, ``gradcam`` or ``chefer``.
-        link: ``sigmoid`` (XBench) or ``softmax`` over the findings of a call.
-        logit_scale: multiply cosines by the stored temperature before the link.
         crop: shortest side and centre crop as published, or squash the whole picture; by default what the folder's
             ``preprocessor_config.json`` says, else the crop; ``surgery``, whose authors crop nothing, squashes.
-        device: ``auto``, ``cpu``, ``cuda`` or as torch names it.
-        dtype: ``float32``, or ``bfloat16`` or ``float16`` by autocast on a GPU.
-        deterministic: only deterministic kernels.
-        ignore: patterns of checkpoint entries that may be missing, unexpected or mis-shaped.
     """
 
     name: ClassVar[str] = "clip"
@@ -140,46 +131,25 @@ class Clip(DualEncoder):
         "folder of a CLIP tokenizer",
     )
 
-    def __init__(
-        self,
-        *,
-        checkpoint: Path,
-        tokenizer: Path | None = None,
-        template: str | list[str] = "a photo of a {label}",
-        against: str | list[str] | None = None,
-        prompts: dict[str, str | list[str]] | None = None,
-        saliency: Saliency = "similarity",
-        link: Link = "sigmoid",
-        logit_scale: bool = False,
-        crop: bool | None = None,
-        device: str = "auto",
-        dtype: Precision = "float32",
-        deterministic: bool = False,
-        ignore: list[str] | None = None,
-    ) -> None:
-        runtime = Runtime(device, dtype, deterministic=deterministic)
-        if tokenizer is None and not checkpoint.is_dir():
+    checkpoint: Path
+    tokenizer: Path | None = None
+    template: str | list[str] = "a photo of a {label}"
+    crop: bool | None = None
+
+    def assemble(self) -> Parts:
+        """See :meth:`Adapter.assemble`."""
+        if self.tokenizer is None and not self.checkpoint.is_dir():
             raise ConfigError(
                 "a file of CLIP weights brings no tokenizer",
                 where="tokenizer",
                 fix="tokenizer: FOLDER of a CLIP tokenizer",
             )
-        self._tokenizer = Tokenizer(tokenizer or checkpoint, CONTEXT)
-        network, weights = load_network(checkpoint, ignore or ())
-        preprocess = preprocess_of(checkpoint, network.config.vision_config.image_size)
-        if crop is not None or saliency == "surgery":
-            preprocess = replace(preprocess, rule="center_crop" if crop else "squash")
-        super().__init__(
-            network,
-            preprocess,
-            Prompts(template, prompts),
-            runtime,
-            [weights.sha256, self._tokenizer.describe()],
-            saliency=saliency,
-            link=link,
-            logit_scale=logit_scale,
-            against=None if against is None else Prompts(against),
-        )
+        tokenizer = Tokenizer(self.tokenizer or self.checkpoint, CONTEXT)
+        network, weights = load_network(self.checkpoint, self.ignore or ())
+        preprocess = preprocess_of(self.checkpoint, network.config.vision_config.image_size)
+        if self.crop is not None or self.saliency == "surgery":
+            preprocess = replace(preprocess, rule="center_crop" if self.crop else "squash")
+        return Parts(network, weights, preprocess, self.words(), tokenizer)
 
     def image_features(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
         """See :meth:`DualEncoder.image_features`."""
@@ -189,7 +159,7 @@ class Clip(DualEncoder):
 
     def embed(self, texts: Sequence[str]) -> Tensor:
         """See :meth:`DualEncoder.embed`."""
-        ids, _ = self._tokenizer(texts)
+        ids, _ = self.tokenise(texts)
         return text_vectors(self.network, ids.to(self.runtime.device))
 
     def scale(self) -> float:

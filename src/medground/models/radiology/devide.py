@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -17,16 +18,15 @@ from torch import Tensor, nn
 
 from medground.errors import ConfigError
 from medground.models.base import ModelInfo
-from medground.models.checkpoints import Layout, load_weights, read_weights
-from medground.models.common.adapter import Adapter
+from medground.models.checkpoints import Layout, read_weights
+from medground.models.common.adapter import Adapter, Parts
 from medground.models.common.inputs import IMAGENET_MEAN, IMAGENET_STD, Preprocess
-from medground.models.common.runtime import Precision, Runtime
+from medground.models.common.presence import presence, presence_margin
 from medground.models.common.text import Prompts, Tokenizer
 from medground.models.common.transformers import blank, read_config
 from medground.models.layers.query_decoder import QueryDecoder
 from medground.models.layers.vit import VisionTransformer
 from medground.models.radiology.kad import TEXT_LENGTH, TextEncoder
-from medground.models.radiology.medklip import presence, presence_margin
 
 WIDTH = 768
 
@@ -70,6 +70,7 @@ class DevideNetwork(nn.Module):
         return self.head(answers), attention
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Devide(Adapter):
     """An adapter for a user's own DeViDe weights. Not the published model: see ``info.unverified``.
 
@@ -87,10 +88,6 @@ class Devide(Adapter):
         self_attention: whether queries see each other.
         norm_inputs: whether the decoder's norm is applied to queries and memory, too.
         layers: which cross-attention is the map.
-        device: ``auto``, ``cpu``, ``cuda`` or as torch names it.
-        dtype: ``float32``, or ``bfloat16`` or ``float16`` by autocast on a GPU.
-        deterministic: only deterministic kernels.
-        ignore: patterns of checkpoint entries that may be missing, unexpected or mis-shaped.
     """
 
     name: ClassVar[str] = "devide"
@@ -105,56 +102,50 @@ class Devide(Adapter):
         query_dependent=True,
     )
 
-    def __init__(
-        self,
-        *,
-        checkpoint: Path,
-        text_model: Path,
-        key_map: Path | None = None,
-        under: str | None = None,
-        prompts: dict[str, str] | None = None,
-        resolution: int = 224,
-        patch: int = 16,
-        depth: int = 12,
-        decoder_layers: int = 4,
-        feed_forward: int = 1024,
-        self_attention: bool = True,
-        norm_inputs: bool = True,
-        layers: Literal["last", "mean"] = "last",
-        device: str = "auto",
-        dtype: Precision = "float32",
-        deterministic: bool = False,
-        ignore: list[str] | None = None,
-    ) -> None:
-        if key_map is None:
+    checkpoint: Path
+    text_model: Path
+    key_map: Path | None = None
+    under: str | None = None
+    prompts: dict[str, str] | None = None
+    resolution: int = 224
+    patch: int = 16
+    depth: int = 12
+    decoder_layers: int = 4
+    feed_forward: int = 1024
+    self_attention: bool = True
+    norm_inputs: bool = True
+    layers: Literal["last", "mean"] = "last"
+
+    def assemble(self) -> Parts:
+        """See :meth:`Adapter.assemble`.
+
+        Raises:
+            ConfigError: there is no table of names.
+        """
+        if self.key_map is None:
             raise ConfigError(
                 "DeViDe has no published checkpoint layout, so nothing is loaded without your own table of names",
                 where="key_map",
                 expected="a JSON object: name in this network, or the beginning of names -> name in your file",
                 fix="key_map: FILE; docs/models.md lists the names",
             )
-        runtime = Runtime(device, dtype, deterministic=deterministic)
-        self.layers = layers
-        self._tokenizer = Tokenizer(text_model, TEXT_LENGTH)
-        config, table = read_config(text_model, "BertConfig"), read_key_map(key_map)
-        network = blank(
-            lambda: DevideNetwork(
-                config, resolution, patch, depth, decoder_layers, feed_forward, self_attention, norm_inputs
-            )
-        )
-        weights = read_weights(checkpoint, Layout(under=under))
-        load_weights(network, weights, published=lambda name: renamed(name, table), ignore=ignore or ())
-        super().__init__(
-            network,
-            Preprocess("squash", resolution, "bicubic", IMAGENET_MEAN, IMAGENET_STD),
-            Prompts("{label}", prompts),
-            runtime,
-            [weights.sha256, self._tokenizer.describe(), table, layers, self_attention, norm_inputs],
-        )
+        tokenizer = Tokenizer(self.text_model, TEXT_LENGTH)
+        table = read_key_map(self.key_map)
+        layout = Layout(under=self.under)
+        weights = read_weights(self.checkpoint, layout)
+        network = self.filled(blank(self._network), weights, layout, lambda name: renamed(name, table))
+        preprocess = Preprocess("squash", self.resolution, "bicubic", IMAGENET_MEAN, IMAGENET_STD)
+        options = [table, self.layers, self.self_attention, self.norm_inputs]
+        return Parts(network, weights, preprocess, Prompts("{label}", self.prompts), tokenizer, options)
+
+    def _network(self) -> DevideNetwork:
+        shape = (self.resolution, self.patch, self.depth, self.decoder_layers, self.feed_forward)
+        config = read_config(self.text_model, "BertConfig")
+        return DevideNetwork(config, *shape, self.self_attention, self.norm_inputs)
 
     def encode_texts(self, findings: Sequence[str]) -> Tensor:
         """Return the vectors ``(C, 768)`` of the findings' texts."""
-        ids, mask = self._tokenizer([self.prompts.of(finding)[0] for finding in findings])
+        ids, mask = self.tokenise([self.wording.of(finding)[0] for finding in findings])
         network: Any = self.network
         vectors: Tensor = network.text_encoder(ids.to(self.runtime.device), mask.to(self.runtime.device))
         return vectors

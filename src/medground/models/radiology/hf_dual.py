@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,11 +18,11 @@ from torch import Tensor
 from medground.errors import CheckpointError, ConfigError, MedgroundError
 from medground.models.base import ModelInfo
 from medground.models.checkpoints import Layout, Weights, compare, read_weights
-from medground.models.common.dual import DualEncoder, Link
+from medground.models.common.adapter import Parts
+from medground.models.common.dual import DualEncoder
 from medground.models.common.preprocessor_config import read_preprocess
-from medground.models.common.runtime import Precision, Runtime
-from medground.models.common.saliency import Saliency, Tower, hugging_face_clip
-from medground.models.common.text import Prompts, Tokenizer
+from medground.models.common.saliency import Tower, hugging_face_clip
+from medground.models.common.text import Tokenizer
 from medground.models.common.transformers import read_config
 
 LAYOUT = Layout(ignore=("*position_ids",))
@@ -118,6 +119,7 @@ def pooled_cells(network: Any, states: Tensor) -> Tensor:
     return cells.reshape(len(states), side, side, -1)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class HfDual(DualEncoder):
     """A dual encoder of transformers.
 
@@ -125,19 +127,10 @@ class HfDual(DualEncoder):
         checkpoint: a local folder, as ``save_pretrained`` writes it: ``config.json`` with a ``model_type`` of ``clip``,
             ``siglip`` or ``vision-text-dual-encoder``, weights, ``preprocessor_config.json``, tokenizer.
         tokenizer: folder of the tokenizer; by default the checkpoint's.
-        template: prompt with ``{label}`` for the finding, or several whose embeddings are averaged.
-        against: the contrary prompt, such as ``no {label}``, or several: the probability is then a softmax of the two,
-            and the score their difference.
-        prompts: finding -> prompt, or several whose embeddings are averaged.
         saliency: ``similarity``; for ``clip`` folders also ``surgery``, ``gradcam`` and ``chefer``.
-        link: ``sigmoid``, or ``softmax`` over the findings of a call.
         logit_scale: multiply cosines by the stored temperature, and add the stored bias, before the link; by default
             for SigLIP alone, which was trained so.
         length: most tokens of a text; by default what the text tower has positions for.
-        device: ``auto``, ``cpu``, ``cuda`` or as torch names it.
-        dtype: ``float32``, or ``bfloat16`` or ``float16`` by autocast on a GPU.
-        deterministic: only deterministic kernels.
-        ignore: patterns of checkpoint entries that may be missing, unexpected or mis-shaped.
     """
 
     name: ClassVar[str] = "hf_dual"
@@ -148,51 +141,37 @@ class HfDual(DualEncoder):
         unverified="what your folder has been trained on is not known here",
     )
 
-    def __init__(
-        self,
-        *,
-        checkpoint: Path,
-        tokenizer: Path | None = None,
-        template: str | list[str] = "a photo of a {label}",
-        against: str | list[str] | None = None,
-        prompts: dict[str, str | list[str]] | None = None,
-        saliency: Saliency = "similarity",
-        link: Link = "sigmoid",
-        logit_scale: bool | None = None,
-        length: int | None = None,
-        device: str = "auto",
-        dtype: Precision = "float32",
-        deterministic: bool = False,
-        ignore: list[str] | None = None,
-    ) -> None:
-        runtime = Runtime(device, dtype, deterministic=deterministic)
-        network, weights = load_network(checkpoint, ignore or ())
-        preprocess = read_preprocess(checkpoint, getattr(network.config.vision_config, "image_size", None))
+    checkpoint: Path
+    tokenizer: Path | None = None
+    template: str | list[str] = "a photo of a {label}"
+    length: int | None = None
+
+    def assemble(self) -> Parts:
+        """See :meth:`Adapter.assemble`.
+
+        Raises:
+            ConfigError: the saliency rule takes a tower apart that this folder does not have.
+        """
+        network, weights = load_network(self.checkpoint, self.ignore or ())
+        preprocess = read_preprocess(self.checkpoint, getattr(network.config.vision_config, "image_size", None))
         kind = network.config.model_type
-        if saliency != "similarity" and kind != "clip":
+        if self.saliency != "similarity" and kind != "clip":
             raise ConfigError(
                 f"this saliency rule takes a tower of CLIP apart, not of {kind}",
                 where="saliency",
-                got=saliency,
+                got=self.saliency,
                 fix="saliency: similarity",
             )
         siglip = kind == "siglip"
+        if self.logit_scale is None:
+            self.logit_scale = siglip
         self._masked = not siglip  # SigLIP was trained on padded texts without a mask
-        tokens = length or int(network.config.text_config.max_position_embeddings)
-        self._tokenizer = Tokenizer(tokenizer or checkpoint, tokens, pad_to_length=siglip)
-        if length is None:
-            self._tokenizer.length = min(tokens, int(self._tokenizer.inner.model_max_length))
-        super().__init__(
-            network,
-            preprocess,
-            Prompts(template, prompts),
-            runtime,
-            [kind, network.config.to_diff_dict(), weights.sha256, self._tokenizer.describe()],
-            saliency=saliency,
-            link=link,
-            logit_scale=siglip if logit_scale is None else logit_scale,
-            against=None if against is None else Prompts(against),
-        )
+        most = self.length or int(network.config.text_config.max_position_embeddings)
+        tokenizer = Tokenizer(self.tokenizer or self.checkpoint, most, pad_to_length=siglip)
+        if self.length is None:
+            tokenizer.length = min(most, int(tokenizer.inner.model_max_length))
+        options = [kind, network.config.to_diff_dict()]
+        return Parts(network, weights, preprocess, self.words(), tokenizer, options)
 
     def image_features(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
         """See :meth:`DualEncoder.image_features`."""
@@ -202,7 +181,7 @@ class HfDual(DualEncoder):
 
     def embed(self, texts: Sequence[str]) -> Tensor:
         """See :meth:`DualEncoder.embed`."""
-        ids, mask = (part.to(self.runtime.device) for part in self._tokenizer(texts))
+        ids, mask = (part.to(self.runtime.device) for part in self.tokenise(texts))
         network: Any = self.network
         options = {"attention_mask": mask} if self._masked else {}
         vectors: Tensor = network.get_text_features(input_ids=ids, **options).pooler_output

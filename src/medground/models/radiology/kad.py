@@ -7,6 +7,7 @@ exists for 224. Any resolution runs with any weights, and the grid follows: 16 x
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -15,15 +16,14 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from medground.models.base import ModelInfo
-from medground.models.checkpoints import Layout, closest, load_weights, read_weights
-from medground.models.common.adapter import Adapter
+from medground.models.checkpoints import Layout, closest, read_weights
+from medground.models.common.adapter import Adapter, Parts
 from medground.models.common.inputs import IMAGENET_MEAN, IMAGENET_STD, Preprocess
-from medground.models.common.runtime import Precision, Runtime
+from medground.models.common.presence import presence, presence_margin
 from medground.models.common.text import Prompts, Tokenizer
 from medground.models.common.transformers import bert, blank, read_config
 from medground.models.layers.query_decoder import QueryDecoder
 from medground.models.layers.resnet import ResNet50, sequential_names
-from medground.models.radiology.medklip import presence, presence_margin
 
 # The image group stores its ResNet twice; the copy that is used is `res_features`. `decoder_norm` is `decoder.norm`.
 LAYOUT = Layout(
@@ -110,6 +110,7 @@ def published(name: str) -> str:
     return name if inner == name else f"image_encoder.res_features.{sequential_names(inner)}"
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Kad(Adapter):
     """KAD.
 
@@ -119,10 +120,6 @@ class Kad(Adapter):
         prompts: finding -> text; by default the authors' bare names.
         resolution: side of the input in pixels, 512 as published.
         layers: which cross-attention is the map: the ``last`` layer's, as published, or the ``mean`` of all four.
-        device: ``auto``, ``cpu``, ``cuda`` or as torch names it.
-        dtype: ``float32``, or ``bfloat16`` or ``float16`` by autocast on a GPU.
-        deterministic: only deterministic kernels.
-        ignore: patterns of checkpoint entries that may be missing, unexpected or mis-shaped.
     """
 
     name: ClassVar[str] = "kad"
@@ -137,40 +134,28 @@ class Kad(Adapter):
         query_dependent=True,
     )
 
-    def __init__(
-        self,
-        *,
-        checkpoint: Path,
-        text_model: Path,
-        prompts: dict[str, str] | None = None,
-        resolution: int = 512,
-        layers: Literal["last", "mean"] = "last",
-        device: str = "auto",
-        dtype: Precision = "float32",
-        deterministic: bool = False,
-        ignore: list[str] | None = None,
-    ) -> None:
-        runtime = Runtime(device, dtype, deterministic=deterministic)
-        self._tokenizer = Tokenizer(text_model, TEXT_LENGTH)
-        config = read_config(text_model, "BertConfig")
-        weights = read_weights(checkpoint, LAYOUT)
-        patterns = (*LAYOUT.ignore, *(ignore or ()))
+    checkpoint: Path
+    text_model: Path
+    prompts: dict[str, str] | None = None
+    resolution: int = 512
+    layers: Literal["last", "mean"] = "last"
+
+    def assemble(self) -> Parts:
+        """See :meth:`Adapter.assemble`."""
+        tokenizer = Tokenizer(self.text_model, TEXT_LENGTH)
+        config = read_config(self.text_model, "BertConfig")
+        weights = read_weights(self.checkpoint, LAYOUT)
         with torch.device("meta"):
             variants = {str(stages): KadNetwork(stages, config) for stages in (4, 3)}
-        stages = int(closest(variants, weights, published=published, ignore=patterns))
-        network = blank(lambda: KadNetwork(stages, config, "last" if layers == "last" else "all"))
-        load_weights(network, weights, published=published, ignore=patterns)
-        super().__init__(
-            network,
-            Preprocess("squash", resolution, "bicubic", IMAGENET_MEAN, IMAGENET_STD),
-            Prompts("{label}", prompts, NAMES),
-            runtime,
-            [weights.sha256, self._tokenizer.describe(), layers],
-        )
+        stages = int(closest(variants, weights, published=published, ignore=self.unneeded(LAYOUT)))
+        network = blank(lambda: KadNetwork(stages, config, "last" if self.layers == "last" else "all"))
+        self.filled(network, weights, LAYOUT, published)
+        preprocess = Preprocess("squash", self.resolution, "bicubic", IMAGENET_MEAN, IMAGENET_STD)
+        return Parts(network, weights, preprocess, Prompts("{label}", self.prompts, NAMES), tokenizer, [self.layers])
 
     def encode_texts(self, findings: Sequence[str]) -> Tensor:
         """Return the vectors ``(C, 768)`` of the findings' names."""
-        ids, mask = self._tokenizer([self.prompts.of(finding)[0] for finding in findings])
+        ids, mask = self.tokenise([self.wording.of(finding)[0] for finding in findings])
         network: Any = self.network
         vectors: Tensor = network.text_encoder(ids.to(self.runtime.device), mask.to(self.runtime.device))
         return vectors

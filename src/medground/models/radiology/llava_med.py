@@ -23,12 +23,11 @@ from torch import Tensor
 from medground.errors import ModelError
 from medground.imaging.reading import Radiograph
 from medground.models.base import GenerationOptions, Message, ModelInfo, Reply
-from medground.models.checkpoints import Layout, load_weights, read_weights
-from medground.models.common.adapter import Adapter
+from medground.models.checkpoints import Layout, read_weights
+from medground.models.common.adapter import Adapter, Parts
 from medground.models.common.inputs import CLIP_MEAN, CLIP_STD, Preprocess
 from medground.models.common.llava_config import read_llava_config
 from medground.models.common.preprocessor_config import hold_preprocess
-from medground.models.common.runtime import Precision, Runtime
 from medground.models.common.text import Prompts, Tokenizer
 from medground.models.common.transformers import blank
 
@@ -144,6 +143,7 @@ def score_options(network: Any, prompt: Tensor, options: Sequence[Sequence[int]]
     return Scored(total, total / mask[:, length:].sum(-1), output.logits[0, :length], attention)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LlavaMed(Adapter):
     """LLaVA-Med 1.5.
 
@@ -154,10 +154,6 @@ class LlavaMed(Adapter):
         template: question with ``{label}`` for the finding, answered by yes or no.
         prompts: finding -> question.
         max_new_tokens: most tokens of a reply.
-        device: ``auto``, ``cpu``, ``cuda`` or as torch names it.
-        dtype: precision of the weights: ``float32``, or ``float16`` (as published) or ``bfloat16`` on a GPU.
-        deterministic: only deterministic kernels.
-        ignore: patterns of checkpoint entries that may be missing, unexpected or mis-shaped.
     """
 
     name: ClassVar[str] = "llava_med"
@@ -172,29 +168,21 @@ class LlavaMed(Adapter):
         seen={"pmc_15m": "figures and captions, as instructions"},
     )
 
-    def __init__(
-        self,
-        *,
-        checkpoint: Path,
-        tokenizer: Path | None = None,
-        template: str = "Is there evidence of {label} in this image? Answer yes or no.",
-        prompts: dict[str, str] | None = None,
-        max_new_tokens: int = 128,
-        device: str = "auto",
-        dtype: Precision = "float32",
-        deterministic: bool = False,
-        ignore: list[str] | None = None,
-    ) -> None:
-        runtime = Runtime(device, dtype, deterministic=deterministic)
-        self.max_new_tokens = max_new_tokens
-        self._tokenizer = Tokenizer(tokenizer or checkpoint, 4096)
-        config, padded = read_llava_config(checkpoint)
-        weights = read_weights(checkpoint, LAYOUT)
+    checkpoint: Path
+    tokenizer: Path | None = None
+    template: str = "Is there evidence of {label} in this image? Answer yes or no."
+    prompts: dict[str, str] | None = None
+    max_new_tokens: int = 128
+
+    def assemble(self) -> Parts:
+        """See :meth:`Adapter.assemble`."""
+        tokenizer = Tokenizer(self.tokenizer or self.checkpoint, 4096)
+        config, padded = read_llava_config(self.checkpoint)
+        weights = read_weights(self.checkpoint, LAYOUT)
         layout = layout_of(list(weights.tensors))
-        with _default_dtype(getattr(torch, dtype)):
+        with _default_dtype(getattr(torch, self.dtype)):
             network = network_of(config)
-        patterns = (*LAYOUT.ignore, *(ignore or ()))
-        load_weights(network, weights, published=lambda name: published(name, layout), ignore=patterns)
+        self.filled(network, weights, LAYOUT, lambda name: published(name, layout))
         size = config.vision_config.image_size
         colour = (PAD_COLOUR[0], PAD_COLOUR[1], PAD_COLOUR[2])
         preprocess = (
@@ -202,18 +190,12 @@ class LlavaMed(Adapter):
             if padded
             else Preprocess("center_crop", size, "bicubic", CLIP_MEAN, CLIP_STD, rounding="floor")
         )
-        hold_preprocess(checkpoint, preprocess)
-        super().__init__(
-            network,
-            preprocess,
-            Prompts(template, prompts),
-            runtime,
-            [weights.sha256, self._tokenizer.describe()],
-        )
+        hold_preprocess(self.checkpoint, preprocess)
+        return Parts(network, weights, preprocess, Prompts(self.template, self.prompts), tokenizer)
 
     def encode_texts(self, findings: Sequence[str]) -> list[list[int]]:
         """Return the token ids of each finding's question, the image's place in them."""
-        return [self._ids([Message("user", self.prompts.of(finding)[0])], images=1) for finding in findings]
+        return [self._ids([Message("user", self.wording.of(finding)[0])], images=1) for finding in findings]
 
     def ground(self, pixels: Tensor, texts: Any) -> tuple[Tensor, Tensor, Tensor]:
         """See :meth:`Adapter.ground`; the score is log P(yes) - log P(no)."""
@@ -259,7 +241,7 @@ class LlavaMed(Adapter):
 
     def _reply(self, prompt: Tensor, most: int) -> Reply:
         network: Any = self.network
-        inner = self._tokenizer.inner
+        inner = self.tokenise.inner
         made = network.generate(
             inputs_embeds=prompt[None],
             attention_mask=torch.ones(1, len(prompt), dtype=torch.long, device=prompt.device),
@@ -300,7 +282,7 @@ class LlavaMed(Adapter):
             if message.role == "system":
                 system = f"<<SYS>>\n{message.text}\n<</SYS>>\n\n"
             elif message.role == "assistant":
-                ids += self._text_ids(f" {message.text} {self._tokenizer.inner.eos_token}", first=not ids)
+                ids += self._text_ids(f" {message.text} {self.tokenise.inner.eos_token}", first=not ids)
             else:
                 # Pictures are put between pieces of ids, so that no word of a text can stand for one.
                 pieces = [f"[INST] {system}", *["\n"] * (len(message.images) + images)]
@@ -311,8 +293,8 @@ class LlavaMed(Adapter):
         return ids
 
     def _text_ids(self, text: str, *, first: bool) -> list[int]:
-        ids: list[int] = self._tokenizer.inner(text, add_special_tokens=False)["input_ids"]
-        return [self._tokenizer.inner.bos_token_id, *ids] if first else ids
+        ids: list[int] = self.tokenise.inner(text, add_special_tokens=False)["input_ids"]
+        return [self.tokenise.inner.bos_token_id, *ids] if first else ids
 
     def _plain_ids(self, text: str) -> list[int]:
         ids = self._text_ids(text, first=False)

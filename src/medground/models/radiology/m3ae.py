@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,16 +20,15 @@ from torch.nn import functional
 
 from medground.imaging.reading import Radiograph
 from medground.models.base import MatchScores, ModelInfo
-from medground.models.checkpoints import Layout, Source, Weights, load_weights, read_weights
-from medground.models.common.adapter import Adapter
+from medground.models.checkpoints import Layout, Source, Weights, read_weights
+from medground.models.common.adapter import Adapter, Parts
 from medground.models.common.dual import check_captions
 from medground.models.common.inputs import CLIP_MEAN, CLIP_STD, Preprocess
-from medground.models.common.runtime import Precision, Runtime
+from medground.models.common.presence import presence, presence_margin
 from medground.models.common.text import Prompts, Tokenizer
 from medground.models.common.transformers import blank, read_config
 from medground.models.layers.coattention import CoAttentionLayer, padding_bias
 from medground.models.layers.openai_names import vision_source
-from medground.models.radiology.medklip import presence, presence_margin
 
 LAYOUT = Layout(
     under="state_dict",
@@ -212,6 +211,7 @@ def caption_map(over_image: Sequence[Tensor], mask: Tensor) -> Tensor:
     return flat.reshape(-1, side, side)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class M3ae(Adapter):
     """M3AE.
 
@@ -223,10 +223,6 @@ class M3ae(Adapter):
         resolution: side of the input in pixels: 288 as pretrained, 384 in the authors' question answering; other sizes
             resize the position embeddings.
         text_length: most tokens of a caption.
-        device: ``auto``, ``cpu``, ``cuda`` or as torch names it.
-        dtype: ``float32``, or ``bfloat16`` or ``float16`` by autocast on a GPU.
-        deterministic: only deterministic kernels.
-        ignore: patterns of checkpoint entries that may be missing, unexpected or mis-shaped.
     """
 
     name: ClassVar[str] = "m3ae"
@@ -242,40 +238,28 @@ class M3ae(Adapter):
         },
     )
 
-    def __init__(
-        self,
-        *,
-        checkpoint: Path,
-        text_model: Path,
-        template: str = "There is {label}.",
-        prompts: dict[str, str] | None = None,
-        resolution: int = 288,
-        text_length: int = 64,
-        device: str = "auto",
-        dtype: Precision = "float32",
-        deterministic: bool = False,
-        ignore: list[str] | None = None,
-    ) -> None:
-        runtime = Runtime(device, dtype, deterministic=deterministic)
-        self._tokenizer = Tokenizer(text_model, text_length)
-        config = read_config(text_model, "RobertaConfig")
-        network = blank(lambda: M3aeNetwork(config, resolution))
-        weights = at_resolution(read_weights(checkpoint, LAYOUT), resolution)
-        load_weights(network, weights, published=published, ignore=(*LAYOUT.ignore, *(ignore or ())))
-        super().__init__(
-            network,
-            Preprocess("center_crop", resolution, "bicubic", CLIP_MEAN, CLIP_STD),
-            Prompts(template, prompts),
-            runtime,
-            [weights.sha256, self._tokenizer.describe()],
-        )
+    checkpoint: Path
+    text_model: Path
+    template: str = "There is {label}."
+    prompts: dict[str, str] | None = None
+    resolution: int = 288
+    text_length: int = 64
+
+    def assemble(self) -> Parts:
+        """See :meth:`Adapter.assemble`."""
+        tokenizer = Tokenizer(self.text_model, self.text_length)
+        config = read_config(self.text_model, "RobertaConfig")
+        weights = at_resolution(read_weights(self.checkpoint, LAYOUT), self.resolution)
+        network = self.filled(blank(lambda: M3aeNetwork(config, self.resolution)), weights, LAYOUT, published)
+        preprocess = Preprocess("center_crop", self.resolution, "bicubic", CLIP_MEAN, CLIP_STD)
+        return Parts(network, weights, preprocess, Prompts(self.template, self.prompts), tokenizer)
 
     def encode_texts(self, findings: Sequence[str]) -> tuple[Tensor, Tensor]:
         """Return the findings' captions as streams ``(C, T, 768)``, and their mask."""
-        return self._streams([self.prompts.of(finding)[0] for finding in findings])
+        return self._streams([self.wording.of(finding)[0] for finding in findings])
 
     def _streams(self, captions: Sequence[str]) -> tuple[Tensor, Tensor]:
-        ids, mask = (part.to(self.runtime.device) for part in self._tokenizer(captions))
+        ids, mask = (part.to(self.runtime.device) for part in self.tokenise(captions))
         network: Any = self.network
         return network.text_stream(ids, mask), mask
 

@@ -7,6 +7,7 @@ books come from the user's files.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -16,17 +17,16 @@ from torch.nn import functional
 
 from medground.errors import ConfigError, ModelError
 from medground.models.base import ModelInfo
-from medground.models.checkpoints import Layout, load_weights, read_weights
+from medground.models.checkpoints import Layout
 from medground.models.common import book as entity_book
-from medground.models.common.adapter import Adapter
-from medground.models.common.inputs import IMAGENET_MEAN, IMAGENET_STD, Preprocess
-from medground.models.common.runtime import Precision, Runtime
-from medground.models.common.text import Prompts, Tokenizer, key_of, read_book
-from medground.models.common.transformers import load_bert
+from medground.models.common.adapter import Parts
+from medground.models.common.book_adapter import BookAdapter
+from medground.models.common.presence import presence, presence_margin
+from medground.models.common.text import key_of, read_book
 from medground.models.layers.attention_pool import AttentionPool
 from medground.models.layers.query_decoder import QueryDecoder
 from medground.models.layers.resnet import ResNet50, sequential_names
-from medground.models.radiology.medklip import GRID_STRIDE, TEXT_LENGTH, class_tokens, presence, presence_margin
+from medground.models.radiology.medklip import GRID_STRIDE
 
 LAYOUT = Layout(
     under="model",
@@ -100,25 +100,18 @@ def reduced(attention: Tensor, grid: tuple[int, int], concepts: Sequence[int], r
     return maps.reshape(*maps.shape[:2], *grid)
 
 
-class Mavl(Adapter):
+@dataclass(kw_only=True, eq=False, repr=False)
+class Mavl(BookAdapter):
     """MAVL.
 
     Args:
         checkpoint: the authors' ``checkpoint_full_40.pth`` (steadier maps) or ``checkpoint_full_46.pth`` (better
             classification).
-        text_model: folder of ``emilyalsentzer/Bio_ClinicalBERT``: weights, configuration, tokenizer.
-        book: the authors' ``observation explanation.json``.
         concept_book: the authors' eight aspects a disease, such as ``gpt4_mimic.json``.
-        prompts: finding -> description, for findings worded anew; their aspects must be in the concept book.
         mode: ``feature``: the classifier's softmax; ``text``: cosines against "normal" and "clear", which the authors
             use for rare and unseen diseases.
         concepts: which of the nine queries make the map.
         reduce: how they are joined: ``avg``, ``max``, or ``global`` (the description alone).
-        equalise: equalise the histogram first, as the authors do for RSNA's DICOM files.
-        device: ``auto``, ``cpu``, ``cuda`` or as torch names it.
-        dtype: ``float32``, or ``bfloat16`` or ``float16`` by autocast on a GPU.
-        deterministic: only deterministic kernels.
-        ignore: patterns of checkpoint entries that may be missing, unexpected or mis-shaped.
     """
 
     name: ClassVar[str] = "mavl"
@@ -132,57 +125,37 @@ class Mavl(Adapter):
         query_dependent=True,
     )
 
-    def __init__(
-        self,
-        *,
-        checkpoint: Path,
-        text_model: Path,
-        book: Path,
-        concept_book: Path,
-        prompts: dict[str, str] | None = None,
-        mode: Literal["feature", "text"] = "feature",
-        concepts: list[int] | None = None,
-        reduce: Reduction = "avg",
-        equalise: bool = False,
-        device: str = "auto",
-        dtype: Precision = "float32",
-        deterministic: bool = False,
-        ignore: list[str] | None = None,
-    ) -> None:
-        runtime = Runtime(device, dtype, deterministic=deterministic)
-        self.mode, self.reduce, self.concepts = mode, reduce, list(concepts or MAP_CONCEPTS)
-        if any(not 0 <= concept < CONCEPTS for concept in self.concepts):
-            raise ConfigError("there is no such concept", where="concepts", expected="0 to 8", got=self.concepts)
-        self.book, self._aspects = read_book(book), read_book(concept_book)
-        entity_book.check_book(self.book, book)
-        self._tokenizer = Tokenizer(text_model, TEXT_LENGTH)
-        self._bert, text_hash = load_bert(text_model)
-        self._bert = self._bert.eval().requires_grad_(False).to(runtime.device)
-        network = MavlNetwork()
-        weights = read_weights(checkpoint, LAYOUT)
-        load_weights(network, weights, published=published, ignore=(*LAYOUT.ignore, *(ignore or ())))
-        books = [list(self.book.items()), list(self._aspects.items())]
-        super().__init__(
-            network,
-            Preprocess("squash", RESOLUTION, "bilinear", IMAGENET_MEAN, IMAGENET_STD, equalise=equalise),
-            Prompts("{label}", prompts),
-            runtime,
-            [weights.sha256, text_hash, self._tokenizer.describe(), books, mode, self.concepts, reduce],
-        )
+    concept_book: Path
+    mode: Literal["feature", "text"] = "feature"
+    concepts: list[int] | None = None
+    reduce: Reduction = "avg"
+
+    def assemble(self) -> Parts:
+        """See :meth:`Adapter.assemble`.
+
+        Raises:
+            ConfigError: a disease has no concept of a number given.
+        """
+        self.chosen = list(self.concepts or MAP_CONCEPTS)
+        if any(not 0 <= concept < CONCEPTS for concept in self.chosen):
+            raise ConfigError("there is no such concept", where="concepts", expected="0 to 8", got=self.chosen)
+        self.aspects = read_book(self.concept_book)
+        options = [list(self.aspects.items()), self.mode, self.chosen, self.reduce]
+        return self.with_book(MavlNetwork(), LAYOUT, published, RESOLUTION, options)
 
     def encode_texts(self, findings: Sequence[str]) -> tuple[Tensor, list[int]]:
         """Return the texts of all diseases ``(D, 9, 768)``, and which disease is each finding's."""
-        asked = entity_book.queries(findings, self.book, self.prompts)
+        asked = self.queries(findings)
         diseases = [
-            [str(text), *aspects_of(self._aspects, name, at)] for at, (name, text) in enumerate(self.book.items())
+            [str(text), *aspects_of(self.aspects, name, at)] for at, (name, text) in enumerate(self.entries.items())
         ]
         rows = []
         for finding, query in zip(findings, asked, strict=True):
             rows.append(len(diseases) if query.position is None else query.position)
             if query.position is None:
-                diseases.append([query.text, *aspects_of(self._aspects, finding, None)])
+                diseases.append([query.text, *aspects_of(self.aspects, finding, None)])
         flat = [text for texts in diseases for text in texts]
-        vectors = class_tokens(self._bert, self._tokenizer, flat, self.runtime.device)
+        vectors = self.class_tokens(flat)
         return vectors.reshape(len(diseases), CONCEPTS, -1), rows
 
     def ground(self, pixels: Tensor, texts: Any) -> tuple[Tensor, Tensor, Tensor]:
@@ -192,7 +165,7 @@ class Mavl(Adapter):
         features = network.backbone(pixels)
         logits, attention = network(features, encoded)
         side = pixels.shape[-1] // GRID_STRIDE
-        maps = reduced(attention, (side, side), self.concepts, self.reduce)[:, rows]
+        maps = reduced(attention, (side, side), self.chosen, self.reduce)[:, rows]
         if self.mode == "text":
             probability = text_probability(network.concept_cosines(features, encoded).float())[:, rows]
             return probability, probability, maps

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -18,12 +19,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from medground.models.base import ModelInfo
-from medground.models.checkpoints import Layout, closest, load_weights, read_weights
-from medground.models.common.dual import DualEncoder, Link
+from medground.models.checkpoints import Layout, closest, read_weights
+from medground.models.common.adapter import Parts
+from medground.models.common.dual import DualEncoder
 from medground.models.common.inputs import Preprocess
-from medground.models.common.runtime import Precision, Runtime
 from medground.models.common.saliency import gradcam
-from medground.models.common.text import Prompts, Tokenizer
+from medground.models.common.text import Tokenizer
 from medground.models.common.transformers import bert, bert_config_or, blank
 from medground.models.layers.resnet import ResNet50
 
@@ -141,23 +142,16 @@ def published(name: str) -> str:
     return f"{match[1]}.{_SWIN.get(match[2], match[2])}{match[3]}" if match else name
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Medclip(DualEncoder):
     """MedCLIP.
 
     Args:
         checkpoint: the authors' ``pytorch_model.bin`` (Swin-T or ResNet-50, told apart by its entries), or its folder.
         text_model: folder of ``emilyalsentzer/Bio_ClinicalBERT``: tokenizer, and configuration if there is one.
-        template: prompt with ``{label}`` for the finding.
-        prompts: finding -> prompt, or several.
         ensemble: a finding's score over its prompts: ``mean`` (published) or ``max``.
         mask_padding: leave padding out of the text's mean; the authors leave it in.
         saliency: ``similarity`` (the lossless map) or ``gradcam``.
-        link: ``sigmoid`` (XBench) or ``softmax`` over the findings of a call.
-        logit_scale: multiply cosines by the stored temperature before the link.
-        device: ``auto``, ``cpu``, ``cuda`` or as torch names it.
-        dtype: ``float32``, or ``bfloat16`` or ``float16`` by autocast on a GPU.
-        deterministic: only deterministic kernels.
-        ignore: patterns of checkpoint entries that may be missing, unexpected or mis-shaped.
     """
 
     name: ClassVar[str] = "medclip"
@@ -169,46 +163,25 @@ class Medclip(DualEncoder):
         "(RyanWangZf/MedCLIP); folder of emilyalsentzer/Bio_ClinicalBERT from Hugging Face",
         seen={"mimic_cxr": "images", "chexpert": "images and labels of the training set"},
     )
-    options: ClassVar[tuple[str, ...]] = ("similarity", "gradcam")
+    rules: ClassVar[tuple[str, ...]] = ("similarity", "gradcam")
 
-    def __init__(
-        self,
-        *,
-        checkpoint: Path,
-        text_model: Path,
-        template: str = "{label}",
-        prompts: dict[str, str | list[str]] | None = None,
-        ensemble: Literal["mean", "max"] = "mean",
-        mask_padding: bool = False,
-        saliency: Literal["similarity", "gradcam"] = "similarity",
-        link: Link = "sigmoid",
-        logit_scale: bool = False,
-        device: str = "auto",
-        dtype: Precision = "float32",
-        deterministic: bool = False,
-        ignore: list[str] | None = None,
-    ) -> None:
-        runtime = Runtime(device, dtype, deterministic=deterministic)
-        self.ensemble, self.mask_padding = ensemble, mask_padding
-        self._tokenizer = Tokenizer(text_model, TEXT_LENGTH)
-        config = bert_config_or(text_model, vocab_size=VOCABULARY)
-        weights = read_weights(checkpoint, LAYOUT)
-        patterns = (*LAYOUT.ignore, *(ignore or ()))
+    checkpoint: Path
+    text_model: Path
+    ensemble: Literal["mean", "max"] = "mean"
+    mask_padding: bool = False
+
+    def assemble(self) -> Parts:
+        """See :meth:`Adapter.assemble`."""
+        tokenizer = Tokenizer(self.text_model, TEXT_LENGTH)
+        config = bert_config_or(self.text_model, vocab_size=VOCABULARY)
+        weights = read_weights(self.checkpoint, LAYOUT)
         with torch.device("meta"):
             variants = {"swin": MedclipNetwork("swin", config), "resnet": MedclipNetwork("resnet", config)}
-        fitting = closest(variants, weights, published=published, ignore=patterns)
+        fitting = closest(variants, weights, published=published, ignore=self.unneeded(LAYOUT))
         network = blank(lambda: MedclipNetwork("swin" if fitting == "swin" else "resnet", config))
-        load_weights(network, weights, published=published, ignore=patterns)
-        super().__init__(
-            network,
-            Preprocess("pad_square", 224, "bicubic", MEAN, STD),
-            Prompts(template, prompts),
-            runtime,
-            [weights.sha256, self._tokenizer.describe(), ensemble, mask_padding],
-            saliency=saliency,
-            link=link,
-            logit_scale=logit_scale,
-        )
+        self.filled(network, weights, LAYOUT, published)
+        preprocess = Preprocess("pad_square", 224, "bicubic", MEAN, STD)
+        return Parts(network, weights, preprocess, self.words(), tokenizer, [self.ensemble, self.mask_padding])
 
     def image_features(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
         """See :meth:`DualEncoder.image_features`; the mean of the cells is the image's vector."""
@@ -220,7 +193,7 @@ class Medclip(DualEncoder):
 
     def embed(self, texts: Sequence[str]) -> Tensor:
         """See :meth:`DualEncoder.embed`; the texts are one padded batch."""
-        ids, mask = (part.to(self.runtime.device) for part in self._tokenizer(texts))
+        ids, mask = (part.to(self.runtime.device) for part in self.tokenise(texts))
         network: Any = self.network
         vectors: Tensor = network.text_model(ids, mask, self.mask_padding)
         return vectors
@@ -232,7 +205,7 @@ class Medclip(DualEncoder):
 
     def encode_texts(self, findings: Sequence[str]) -> Any:
         """Return each finding's normed prompt vectors ``(K, 512)``; its prompts are one batch."""
-        return [functional.normalize(self.embed(self.prompts.of(finding)), dim=-1) for finding in findings]
+        return [functional.normalize(self.embed(self.wording.of(finding)), dim=-1) for finding in findings]
 
     def scores(self, vectors: Tensor, texts: Any) -> Tensor:
         """Return the mean or greatest cosine of each finding's prompts ``(n, C)``; of single texts, the cosine."""

@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from medground.models.base import ModelInfo
-from medground.models.checkpoints import Layout, load_weights, read_weights
-from medground.models.common.dual import DualEncoder, Link
+from medground.models.checkpoints import Layout, read_weights
+from medground.models.common.adapter import Parts
+from medground.models.common.dual import DualEncoder
 from medground.models.common.inputs import CLIP_MEAN, CLIP_STD, Preprocess
-from medground.models.common.runtime import Precision, Runtime
 from medground.models.common.saliency import gradcam
-from medground.models.common.text import Prompts, Tokenizer
+from medground.models.common.text import Tokenizer
 from medground.models.common.transformers import bert, bert_config_or, blank
 from medground.models.layers.attention_pool import AttentionPool
 from medground.models.layers.resnet import ResNet50
@@ -77,6 +78,7 @@ class PmcClipNetwork(nn.Module):
         return vectors
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PmcClip(DualEncoder):
     """PMC-CLIP.
 
@@ -84,17 +86,8 @@ class PmcClip(DualEncoder):
         checkpoint: the authors' ``checkpoint.pt``.
         text_model: folder of ``microsoft/BiomedNLP-BiomedBERT-base-uncased-abstract-fulltext``: tokenizer, and
             configuration if there is one.
-        template: prompt with ``{label}`` for the finding.
-        against: contrary prompt (``no {label}``), or several: a softmax of the two, in place of the link.
-        prompts: finding -> prompt, or several whose embeddings are averaged.
         saliency: ``similarity`` (cells through the pool's value path), ``gradcam``, or ``attention`` (the pool's own,
             the same for every finding).
-        link: ``sigmoid`` (XBench) or ``softmax`` over the findings of a call.
-        logit_scale: multiply cosines by the stored temperature before the link.
-        device: ``auto``, ``cpu``, ``cuda`` or as torch names it.
-        dtype: ``float32``, or ``bfloat16`` or ``float16`` by autocast on a GPU.
-        deterministic: only deterministic kernels.
-        ignore: patterns of checkpoint entries that may be missing, unexpected or mis-shaped.
     """
 
     name: ClassVar[str] = "pmc_clip"
@@ -107,41 +100,19 @@ class PmcClip(DualEncoder):
         "of the tokenizer microsoft/BiomedNLP-BiomedBERT-base-uncased-abstract-fulltext",
         seen={"pmc_oa": "figures and captions"},
     )
-    options: ClassVar[tuple[str, ...]] = ("similarity", "gradcam", "attention")
+    rules: ClassVar[tuple[str, ...]] = ("similarity", "gradcam", "attention")
 
-    def __init__(
-        self,
-        *,
-        checkpoint: Path,
-        text_model: Path,
-        template: str | list[str] = "{label}",
-        against: str | list[str] | None = None,
-        prompts: dict[str, str | list[str]] | None = None,
-        saliency: Literal["similarity", "gradcam", "attention"] = "similarity",
-        link: Link = "sigmoid",
-        logit_scale: bool = False,
-        device: str = "auto",
-        dtype: Precision = "float32",
-        deterministic: bool = False,
-        ignore: list[str] | None = None,
-    ) -> None:
-        runtime = Runtime(device, dtype, deterministic=deterministic)
-        self._tokenizer = Tokenizer(text_model, TEXT_LENGTH, pad_to_length=True)
-        config = bert_config_or(text_model)
-        network = blank(lambda: PmcClipNetwork(config))
-        weights = read_weights(checkpoint, LAYOUT)
-        load_weights(network, weights, ignore=(*LAYOUT.ignore, *(ignore or ())))
-        super().__init__(
-            network,
-            Preprocess("center_crop", 224, "bicubic", CLIP_MEAN, CLIP_STD),
-            Prompts(template, prompts),
-            runtime,
-            [weights.sha256, self._tokenizer.describe()],
-            saliency=saliency,
-            link=link,
-            logit_scale=logit_scale,
-            against=None if against is None else Prompts(against),
-        )
+    checkpoint: Path
+    text_model: Path
+
+    def assemble(self) -> Parts:
+        """See :meth:`Adapter.assemble`."""
+        tokenizer = Tokenizer(self.text_model, TEXT_LENGTH, pad_to_length=True)
+        config = bert_config_or(self.text_model)
+        weights = read_weights(self.checkpoint, LAYOUT)
+        network = self.filled(blank(lambda: PmcClipNetwork(config)), weights, LAYOUT)
+        preprocess = Preprocess("center_crop", 224, "bicubic", CLIP_MEAN, CLIP_STD)
+        return Parts(network, weights, preprocess, self.words(), tokenizer)
 
     def image_features(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
         """See :meth:`DualEncoder.image_features`; with ``attention`` the cells carry the pool's weights."""
@@ -155,9 +126,9 @@ class PmcClip(DualEncoder):
 
     def embed(self, texts: Sequence[str]) -> Tensor:
         """See :meth:`DualEncoder.embed`."""
-        ids, _ = self._tokenizer(texts)
+        ids, _ = self.tokenise(texts)
         network: Any = self.network
-        vectors: Tensor = network.text(ids.to(self.runtime.device), self._tokenizer.inner.cls_token_id)
+        vectors: Tensor = network.text(ids.to(self.runtime.device), self.tokenise.inner.cls_token_id)
         return vectors
 
     def scale(self) -> float:
