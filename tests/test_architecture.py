@@ -20,7 +20,7 @@ ALLOWED: dict[str, set[str]] = {
     "models": LEAVES | {"metrics", "imaging", "tables", "worlds", "paths"},
     "tools": LEAVES | {"metrics", "imaging", "worlds"},
     "readers": LEAVES | {"models.base", "paths"},
-    "judges": LEAVES | {"models.base", "readers", "tools", "paths"},
+    "judges": LEAVES | {"metrics", "models.base", "readers", "tools", "paths"},
     "explainers": LEAVES | {"metrics", "imaging", "paths", "models.base"},
     "training": LEAVES | {"metrics", "imaging", "tables", "worlds", "paths", "models", "datasets"},
     "verification": LEAVES | {"metrics", "imaging", "tables", "worlds", "paths", "models"},

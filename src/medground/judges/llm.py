@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from medground.judges.base import Query, Ruling, Status
+from medground.metrics.agreement import majority
 from medground.models.base import GenerationOptions, Message, Reply
 
 #: Raised whenever a word of the prompt or the schema changes.
@@ -134,13 +135,8 @@ def panel(rulings: Sequence[Ruling]) -> Ruling:
     """The majority of several judges, metric by metric; a tie, or nobody, is undefined."""
     if len(rulings) == 1:
         return rulings[0]
-
-    def most(values: Sequence[int | None]) -> int | None:
-        known = [value for value in values if value is not None]
-        return None if not known or 2 * sum(known) == len(known) else int(2 * sum(known) > len(known))
-
-    coverage = most([ruling.coverage for ruling in rulings])
-    faithfulness = most([ruling.faithfulness for ruling in rulings])
+    coverage = majority([ruling.coverage for ruling in rulings])
+    faithfulness = majority([ruling.faithfulness for ruling in rulings])
     known = coverage is not None and faithfulness is not None
     mismatches = tuple(dict.fromkeys(line for ruling in rulings for line in ruling.mismatches))
     status: Status = "ok" if known else next((r.status for r in rulings if r.status != "ok"), "parse_error")

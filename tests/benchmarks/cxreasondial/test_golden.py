@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from medground.benchmarks.cxreasondial.agreement import agreement, alpha, majority
 from medground.benchmarks.cxreasondial.contract import parse, problems, read_dialogues, record, write_dialogues
 from medground.benchmarks.cxreasondial.histories import messages
 from medground.benchmarks.cxreasondial.planner import plan
@@ -19,6 +18,8 @@ from medground.benchmarks.cxreasondial.scores import (
     metric_share,
 )
 from medground.errors import DataError
+from medground.metrics.agreement import agreement, alpha, estimate_kappa, majority
+from medground.metrics.bootstrap import clusters
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "cxreasondial"
 TABLES = sorted(json.loads((GOLDEN / "scoring" / "expected.json").read_text()))
@@ -161,15 +162,17 @@ def test_scores_of_a_verdict_table(name):
 def test_agreement_between_judges():
     golden = json.loads((GOLDEN / "scoring" / "agreement.json").read_text())
     for name, case in golden["pairs"].items():
-        right, got = case["expected"], agreement(case["judge_a"], case["judge_b"])
+        right, got = case["expected"], agreement(case["judge_a"], case["judge_b"], [0, 1])
+        kappa = estimate_kappa(case["judge_a"], case["judge_b"], clusters(list(range(len(case["judge_a"])))))
         for key, value in (
             ("pairs", got.n),
-            ("missing", got.missing),
+            ("missing", got.n_undefined),
             ("raw_agreement", got.raw),
             ("kappa", got.kappa),
+            ("kappa", kappa.value),
             ("pabak", got.pabak),
-            ("prevalence_index", got.prevalence),
-            ("bias_index", got.bias),
+            ("prevalence_index", 2 * got.prevalence["1"] - 1 if got.n else None),
+            ("bias_index", got.bias["1"] if got.n else None),
         ):
             assert right[key] == (value if value is None else pytest.approx(value, abs=1e-12)), (name, key)
         assert (got.reason is None) == (right["reason"] is None)

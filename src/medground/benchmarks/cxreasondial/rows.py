@@ -35,8 +35,7 @@ _COLUMNS: dict[str, Any] = {
     "judge_source": pl.String,
     "reason": pl.String,
     "mismatches": pl.List(pl.String),
-    "second_coverage": pl.Int8,
-    "second_faithfulness": pl.Int8,
+    "by_judge": pl.String,
     "copied": pl.Int8,
     "canaries": pl.Int32,
     "canaries_changed": pl.Int32,
@@ -110,7 +109,7 @@ def row(
     history: str,
     agent: bool,
     ruling: Ruling,
-    second: Ruling | None = None,
+    by_judge: Mapping[str, Ruling] | None = None,
     shown: Sequence[str] = (),
     canaries: tuple[int, int] = (0, 0),
     asked_by: str = "dialogue",
@@ -124,7 +123,7 @@ def row(
         history: the mode.
         agent: whether planning applies.
         ruling: of the judge; ignored where judging does not apply.
-        second: of another judge on the same reply.
+        by_judge: what each judge said of the reply, where several judged.
         shown: assistant turns that stood in the history.
         canaries: attacks on the judge that were tried, and rulings that they changed.
         asked_by: whose words the query is.
@@ -153,8 +152,7 @@ def row(
         "judge_source": ruling.source if judged else "",
         "reason": ruling.reason if judged else "nothing was asked",
         "mismatches": list(ruling.mismatches),
-        "second_coverage": None if second is None else second.coverage,
-        "second_faithfulness": None if second is None else second.faithfulness,
+        "by_judge": json.dumps({name: [told.coverage, told.faithfulness] for name, told in (by_judge or {}).items()}),
         "copied": copied(turn, reply.text, shown),
         "canaries": canaries[0],
         "canaries_changed": canaries[1],

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from medground.benchmarks.cxreasondial.agreement import agreement
 from medground.benchmarks.cxreasondial.compare import judged_turns
+from medground.benchmarks.cxreasondial.judges import compared
 from medground.benchmarks.cxreasondial.scores import Judged, dialogue_scores, hallucination, identity
 from medground.benchmarks.cxreasondial.specs import SPECS
 from medground.benchmarks.results import Cell, ModelFacts, Summary, Verdict
@@ -60,6 +60,12 @@ def summarise(
         verdicts += verdict
     cells += _copied_not_seen(parts, reading)
     tables = {"scores": _table(cells), "repliers": _floor_table(floors)} if cells else {}
+    agreeing = {(part.model, part.dataset): compared(part.rows) for part in parts}
+    if any(agreeing.values()):
+        tables["judges"] = pl.DataFrame(
+            [{"Model": m, "Dialogues": d, **c.line()} for (m, d), many in agreeing.items() for c in many]
+        )
+        notes = [*notes, *dict.fromkeys(c.warning() for many in agreeing.values() for c in many if c.warning())]
     data = {
         "identities": {f"{p.model} / {p.dataset}": _identity(p) for p in parts},
         "canaries": {f"{p.model} / {p.dataset}": _canaries(p) for p in parts},
@@ -87,7 +93,7 @@ def _part(part: Part, floors: Floors) -> tuple[list[Cell], list[Verdict]]:
         for name, values in floor.items()
         for metric, of in zip(("floor_faithfulness", "floor_average", "floor_strict"), _HEADLINES, strict=True)
     ]
-    cells += _judges(part)
+    cells += [_cell(part, f"kappa_{c.metric}", c.kappa, "judges", c.names, c.missing) for c in compared(part.rows)]
     return cells, _verdicts(part, turns, floors, cells)
 
 
@@ -165,19 +171,6 @@ def _strict(turns: Sequence[Judged], names: Sequence[str], by: Clusters) -> Esti
             own.setdefault(turn.dialogue, []).append(turn.success())
     whole = [strict_success(own[name], "complete") if name in own else None for name in names]
     return estimate_mean([np.nan if w is None else w for w in whole], by)
-
-
-def _judges(part: Part) -> list[Cell]:
-    cells = []
-    for metric in ("coverage", "faithfulness"):
-        second = part.rows[f"second_{metric}"].to_list()
-        if any(value is not None for value in second):
-            got = agreement(part.rows[metric].to_list(), second)
-            estimate = Estimate(
-                got.kappa, n=got.n, n_undefined=got.missing, reason=got.reason if got.kappa is None else None
-            )
-            cells.append(_cell(part, f"kappa_{metric}", estimate, failed=got.missing))
-    return cells
 
 
 def _verdicts(part: Part, turns: Sequence[Judged], floors: Floors, cells: Sequence[Cell]) -> list[Verdict]:

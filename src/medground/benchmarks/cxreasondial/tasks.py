@@ -16,7 +16,7 @@ from medground.benchmarks.cxreasondial.build import Builder
 from medground.benchmarks.cxreasondial.canaries import attacked
 from medground.benchmarks.cxreasondial.contract import Dialogue, read_dialogues
 from medground.benchmarks.cxreasondial.histories import History, Skipped, applicable
-from medground.benchmarks.cxreasondial.holding import Said, Stages, held
+from medground.benchmarks.cxreasondial.holding import Said, Stages, held, reply_of
 from medground.benchmarks.cxreasondial.phantoms import Phantoms
 from medground.benchmarks.cxreasondial.rows import SCHEMA, lost, overlays_of, row
 from medground.benchmarks.cxreasondial.simulator import VERSION as SIMULATOR
@@ -29,7 +29,7 @@ from medground.judges.base import Query, Ruling
 from medground.judges.evidence import Evidence
 from medground.judges.hybrid import Hybrid
 from medground.judges.llm import Llm, panel
-from medground.models.base import Reply, capabilities_of
+from medground.models.base import capabilities_of
 
 JudgeName = Literal["evidence", "llm", "hybrid"]
 
@@ -172,7 +172,7 @@ class Asking(Rules):
     def __init__(self, task: DialogueTask, players: Mapping[str, Any]) -> None:
         super().__init__(task)
         self._players = Players(players, dict.fromkeys(players, ("reply",)), "the judge of cxreasondial")
-        self._roles = tuple(players)
+        self._labels = {f"judge_{i}": entry.label for i, entry in enumerate(task.judges)}
         self._llm = Llm(seed=task.options.seed)
         self._hybrid = Hybrid(task.options.audit, seed=task.options.seed) if task.options.judge == "hybrid" else None
 
@@ -187,16 +187,14 @@ class Asking(Rules):
             query = dialogue.query(turns[i].turn, draws=self._agent)
             conversation, options = self._llm.ask(query, turns[i].reply.text)
             asked = {"conversation": tuple(conversation), "options": options}
-            asks += [Ask(role, "reply", asked, {"turn": i}) for role in self._roles]
+            asks += [Ask(role, "reply", asked, {"turn": i}) for role in self._labels]
         answers = (yield asks) if asks else []
-        count = len(self._roles)
-        model: dict[int, Ruling] = {}
-        for k, i in enumerate(chosen):
-            own = answers[k * count : (k + 1) * count]
-            told = [Reply.of(a.values) if a.values else Reply("", a.outcome, a.reason) for a in own]
-            model[i] = panel([self._llm.interpret(reply) for reply in told])
-        rows = [self._judged(dialogue, turns[i], i, rules[i], model.get(i)) for i in range(len(turns))]
-        return Measured(rows)
+        count = len(self._labels)
+        told: dict[int, list[Ruling]] = {
+            i: [self._llm.interpret(reply_of(answer)) for answer in answers[k * count : (k + 1) * count]]
+            for k, i in enumerate(chosen)
+        }
+        return Measured([self._judged(dialogue, turns[i], i, rules[i], told.get(i, [])) for i in range(len(turns))])
 
     def _asks(self, dialogue: Dialogue, place: int, said: Said, rules: Ruling) -> bool:
         if rules.status in ("skipped", "api_error") or said.turn.visual:
@@ -204,12 +202,14 @@ class Asking(Rules):
         return self._hybrid is None or self._hybrid.asks(f"{dialogue.id} {place}", rules)
 
     def _judged(
-        self, dialogue: Dialogue, said: Said, place: int, rules: Ruling, model: Ruling | None
+        self, dialogue: Dialogue, said: Said, place: int, rules: Ruling, told: Sequence[Ruling]
     ) -> dict[str, Any]:
-        if self._hybrid is not None:
-            final = rules if model is None else self._hybrid.decide(rules, model)
-            return self._row(dialogue, said, place, final, second=model)
-        return self._row(dialogue, said, place, rules if model is None else model, second=rules)
+        if not told:
+            return self._row(dialogue, said, place, rules)
+        model = panel(told)
+        final = model if self._hybrid is None else self._hybrid.decide(rules, model)
+        by_judge = {Evidence.name: rules, **dict(zip(self._labels.values(), told, strict=True))}
+        return self._row(dialogue, said, place, final, by_judge=by_judge)
 
     def answer(self, role: str, capability: str, arguments: Sequence[Mapping[str, Any]]) -> Sequence[Answer]:
         """Ask the judges."""
