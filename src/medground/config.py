@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,6 +26,34 @@ class Component(BaseModel):
     def parameters(self) -> dict[str, Any]:
         """The parameters of the component's constructor."""
         return dict(self.__pydantic_extra__ or {})
+
+
+class ModelComponent(Component):
+    """A model, and what is known of it that its files do not tell."""
+
+    kind: Literal["zero-shot", "supervised", "baseline", "unknown"] | None = Field(
+        None, description="what it was trained on: `unknown` where neither its class nor you say"
+    )
+    seen: dict[str, str] | None = Field(
+        None, description="dataset -> what of it the model has seen in training (`images`, `labels`, `boxes`)"
+    )
+    exclude_patients: str | dict[str, str] | None = Field(
+        None, description="a file of patients to leave out, one a line or in a column `patient_id`; or one a dataset"
+    )
+    findings: dict[str, str] | None = Field(None, description="finding of a dataset -> what the model calls it")
+
+    def given(self, parameters: Collection[str]) -> dict[str, Any]:
+        """Return the parameters of a constructor; a declaration that it takes itself is one of them."""
+        own = {name: getattr(self, name) for name in DECLARATIONS if name in parameters}
+        return self.parameters | {name: value for name, value in own.items() if value is not None}
+
+    def declared(self, parameters: Collection[str]) -> dict[str, Any]:
+        """Return what is declared here rather than handed to a constructor with these parameters."""
+        own = {name: getattr(self, name) for name in DECLARATIONS if name not in parameters}
+        return {name: value for name, value in own.items() if value is not None}
+
+
+DECLARATIONS = ("kind", "seen", "exclude_patients", "findings")
 
 
 class EngineOptions(BaseModel):
@@ -75,7 +103,7 @@ class RunFile(BaseModel):
 
     name: str = Field(description="the run's name, and its folder below runs/")
     benchmark: Component = Field(description="the benchmark and its parameters")
-    models: tuple[Component, ...] = Field(min_length=1, description="the models, each with its parameters")
+    models: tuple[ModelComponent, ...] = Field(min_length=1, description="the models, each with its parameters")
     prompts: dict[str, str] = Field(
         default_factory=dict, description="finding -> prompt, handed to every model that takes `prompts`"
     )

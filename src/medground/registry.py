@@ -217,7 +217,7 @@ def check(cls: type[Any], given: Mapping[str, Any], *, where: str, base: Path | 
     return {
         key: part(parts[key], getattr(checked, key), where=f"{where}.{key}", base=base)
         if key in parts
-        else _rooted(getattr(checked, key), base)
+        else rooted(getattr(checked, key), base)
         for key in given
     }
 
@@ -268,7 +268,7 @@ def create(
     return cls(**check(cls, given, where=where or f"{kind} {name}", base=base))
 
 
-def _rooted(value: Any, base: Path | None) -> Any:
+def rooted(value: Any, base: Path | None) -> Any:
     """Make relative paths absolute: from the run file's folder, or the working directory if only it has the file."""
     if isinstance(value, Path):
         path = value.expanduser()
@@ -277,5 +277,5 @@ def _rooted(value: Any, base: Path | None) -> Any:
         beside = (base or Path.cwd()) / path
         return beside if beside.exists() or not path.exists() else Path.cwd() / path
     if isinstance(value, (list, tuple)):
-        return type(value)(_rooted(v, base) for v in value)
+        return type(value)(rooted(v, base) for v in value)
     return value

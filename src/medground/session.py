@@ -10,6 +10,7 @@ from typing import Any
 from medground import registry
 from medground.benchmarks.base import Benchmark, Entry, Role, Setting
 from medground.config import Component, RunFile, parse_components, parse_run_file, read_run_file
+from medground.declared import read_declared, refuse_idle
 from medground.errors import ConfigError, RunError, did_you_mean
 from medground.identity import component_identity
 from medground.models.chat.remote.upload import refuse_upload
@@ -145,6 +146,7 @@ def assemble(run: RunFile, base: Path | None = None, *, alone: bool = True) -> S
     setting = Setting(
         model_entries, seed=run.seed, batch_size=run.engine.batch_size, prompts=run.prompts, roles=roles, **entries
     )
+    refuse_idle(cls, model_entries)
     _refuse_wrong_numbers(cls.roles, {"models": model_entries, **entries, **roles})
     if alone:
         _refuse_unused_batch_size(
@@ -217,7 +219,17 @@ def _models(run: RunFile, base: Path | None) -> tuple[list[Entry], list[dict[str
     if run.prompts and not any(takes_prompts):
         raise ConfigError("the run file gives prompts, and none of its models takes any", where="prompts")
     shared = [{"prompts": run.prompts} if run.prompts and takes else {} for takes in takes_prompts]
-    return _entries("model", run.models, "models", base, shared=shared)
+    known = [{p.name for p in registry.parameters(registry.load("model", m.name))} for m in run.models]
+    plain = [
+        Component(name=m.name, label=m.label, **m.given(names)) for m, names in zip(run.models, known, strict=True)
+    ]
+    entries, specs = _entries("model", plain, "models", base, shared=shared)
+    said = [m.declared(names) for m, names in zip(run.models, known, strict=True)]
+    places = [f"models.{i} ({m.name})" for i, m in enumerate(run.models)]
+    read = [read_declared(one, base, place) for one, place in zip(said, places, strict=True)]
+    declared = [declared for declared, _ in read]
+    entries = [replace(entry, declared=d) for entry, d in zip(entries, declared, strict=True)]
+    return entries, [spec | resolved for spec, (_, resolved) in zip(specs, read, strict=True)]
 
 
 def _entries(

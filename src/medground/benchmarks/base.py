@@ -15,7 +15,7 @@ another, and the oracle of the engine's tests.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from medground.benchmarks.requests import Answer, Conversation, Transcript, answer_all
 from medground.benchmarks.results import Summary
 from medground.identity import component_identity, fingerprint_of
+from medground.models.base import Kind, ModelInfo
 
 
 @dataclass(frozen=True)
@@ -179,6 +180,28 @@ class TaskDefaults:
 
 
 @dataclass(frozen=True)
+class Declared:
+    """What a run file says of a model, whatever its class says; what it leaves out is unknown.
+
+    Attributes:
+        kind: ``zero-shot``, ``supervised``, ``baseline`` or ``unknown``.
+        seen: dataset -> what of it the model has seen in training.
+        excluded: dataset, or ``""`` for every one -> patients to leave out, by their ids written one way.
+        files: dataset, or ``""`` -> name of the file that lists them.
+        findings: finding of a dataset -> what the model calls it.
+    """
+
+    kind: Kind | None = None
+    seen: Mapping[str, str] = field(default_factory=dict)
+    excluded: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    findings: Mapping[str, str] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.kind or self.seen or self.excluded or self.findings)
+
+
+@dataclass(frozen=True)
 class Entry:
     """A component that a run file names: built when it is needed, and only then. Picklable.
 
@@ -188,6 +211,7 @@ class Entry:
         cls: its class.
         parameters: of its constructor, checked.
         twin_of: of a blind twin: the label of the model whose it is.
+        declared: what the run file says of it.
     """
 
     label: str
@@ -195,11 +219,17 @@ class Entry:
     cls: type[Any]
     parameters: Mapping[str, Any] = field(default_factory=dict)
     twin_of: str | None = None
+    declared: Declared = field(default_factory=Declared)
 
     @property
     def card(self) -> Any:
-        """Its facts (``ModelInfo`` or ``DatasetInfo``), known without building it."""
-        return getattr(self.cls, "info", None)
+        """Its facts (``ModelInfo`` or ``DatasetInfo``), known without building it, with what the run file declares."""
+        card = getattr(self.cls, "info", None)
+        if not self.declared:
+            return card
+        card = card if isinstance(card, ModelInfo) else ModelInfo(self.label)
+        kind = self.declared.kind or card.kind
+        return replace(card, kind=kind, seen={**card.seen, **self.declared.seen})
 
     def build(self) -> Any:
         """Make the instance: loads weights, reads tables."""
@@ -214,7 +244,9 @@ class Entry:
 
     def identity(self) -> str:
         """Return a hash of class, parameters and the content of the files they name, without building it."""
-        return component_identity(self.cls, self.parameters)
+        own = component_identity(self.cls, self.parameters)
+        words = sorted(self.declared.findings.items())
+        return fingerprint_of(own, words) if words else own
 
 
 _SHARED: dict[tuple[type[Any], str], Any] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from pydantic import BaseModel
@@ -13,7 +13,7 @@ from pydantic_core import PydanticUndefined
 
 from medground import registry
 from medground.benchmarks.xbench.protocol import PROTOCOLS, Protocol
-from medground.config import Component, EngineOptions, RunFile
+from medground.config import Component, EngineOptions, ModelComponent, RunFile
 
 HEAD = """# The run file
 
@@ -45,6 +45,14 @@ labels, and its `roles`. Every benchmark has a run folder of its own in the suit
 stopped, and `medground report runs/<name>` writes the trust report. `examples/phantom_suite.yaml` is one.
 """
 
+DECLARED = """
+Each is held against the data, and the counts stand on the terminal, in the manifest and in the report. A dataset may be
+named by its component, by its label in the run, or by the collection that its pictures come from. Ids are compared
+without leading zeros, without the ending of a picture and without regard to upper case; names of images in a list of
+patients stand for their cases. A list of which nobody is in the data is an error. `exclude_patients` and `findings` are
+heeded by `xbench`; elsewhere they are refused. A constructor that takes one of these names itself is handed it.
+"""
+
 LIMITS = """## `limits`
 
 A list of mappings: `metric` or `question`, one bound (`at_least`, `at_most`, `above_floor_by`, in percent where the
@@ -62,6 +70,9 @@ def run_file_reference() -> str:
         "\n## A component: `benchmark`, an entry of `models` or of `benchmark.datasets`\n",
         *_table(Component),
         "\nEvery further key is a parameter of the component's constructor; `medground describe NAME` lists them.\n",
+        "## What is known of a model: further keys of an entry of `models`\n",
+        *_table(ModelComponent, set(ModelComponent.model_fields) - set(Component.model_fields)),
+        DECLARED,
         "## `engine`\n",
         *_table(EngineOptions),
         SUITE,
@@ -85,10 +96,12 @@ def _benchmark(name: str) -> Iterator[str]:
             yield f"| `{role}` | list of components | {default} | the {role}, each with its parameters |"
 
 
-def _table(model: type[BaseModel]) -> Iterator[str]:
+def _table(model: type[BaseModel], chosen: Collection[str] | None = None) -> Iterator[str]:
     yield "| key | value | default | meaning |"
     yield "| --- | --- | --- | --- |"
     for name, field in model.model_fields.items():
+        if chosen is not None and name not in chosen:
+            continue
         yield f"| `{name}` | {_type(field.annotation)} | {_default(field)} | {field.description or ''} |"
 
 

@@ -39,6 +39,7 @@ __all__ = [
     "Fitted",
     "GenerationOptions",
     "Grounder",
+    "Kind",
     "MatchScores",
     "Message",
     "Model",
@@ -58,13 +59,17 @@ __all__ = [
 ]
 
 
+Kind = Literal["zero-shot", "supervised", "baseline", "unknown"]
+
+
 @dataclass(frozen=True)
 class ModelInfo:
     """Facts about a model that need no weights: shown by ``medground describe``.
 
     Attributes:
         title: the name in the literature.
-        kind: ``zero-shot``, ``supervised`` (trained with labels or boxes of the task) or ``baseline``.
+        kind: ``zero-shot``, ``supervised`` (trained with labels or boxes of the task), ``baseline``, or ``unknown``:
+            nobody has said what it was trained on, so it is never ranked.
         licence: terms of code and weights in one sentence.
         citation: how to cite it.
         obtain: the files it needs, and where they come from.
@@ -75,7 +80,7 @@ class ModelInfo:
     """
 
     title: str
-    kind: Literal["zero-shot", "supervised", "baseline"] = "zero-shot"
+    kind: Kind = "unknown"
     licence: str = ""
     citation: str = ""
     obtain: str = ""

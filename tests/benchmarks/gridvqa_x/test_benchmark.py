@@ -305,3 +305,33 @@ def test_a_task_survives_pickling_and_says_the_same(bench):
     assert again.fingerprint() == task.fingerprint()
     assert [item.item_id for item in again.items()] == [item.item_id for item in task.items()]
     assert rows_of(again) == rows_of(task)
+
+
+@pytest.mark.parametrize(
+    ("model", "parameters", "grid", "right"),
+    [
+        ("gridvqa_pure", {}, 5, True),
+        ("gridvqa_pure", {}, 6, False),
+        ("gridvqa_spur", {}, 4, False),
+        ("gridvqa_rule", {"grid": 6}, 6, True),
+        ("gridvqa_rule", {}, 6, False),
+        ("gridvqa_counter", {"grid": 6}, 5, False),
+        ("gridvqa_mdetr", {}, 7, False),
+    ],
+)
+def test_a_model_made_for_another_grid_is_refused(
+    model: str, parameters: dict[str, int], grid: int, right: bool
+) -> None:
+    from medground import registry
+    from medground.benchmarks.base import Entry, Setting
+    from medground.benchmarks.gridvqa_x import GridVQAX
+    from medground.errors import ConfigError
+
+    bench = GridVQAX(per_bucket=4, grid=grid, budget=10**6)
+    setting = Setting([Entry("m", model, registry.load("model", model), parameters)])
+    if right:
+        bench.bind(setting)
+        return
+    with pytest.raises(ConfigError, match="made for scenes of") as caught:
+        bench.bind(setting)
+    assert f"benchmark.grid: {grid}" in str(caught.value)

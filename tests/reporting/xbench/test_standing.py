@@ -14,7 +14,7 @@ TASK = {"kind": "zero-shot", "seen": None, "unverified": None, "cases_seen": 0}
     ("changes", "ranked", "baseline", "marks"),
     [
         ({}, True, False, ()),
-        ({"kind": None}, True, False, ()),
+        ({"kind": None}, False, False, ("training unknown",)),
         ({"kind": "baseline"}, False, True, ("baseline",)),
         ({"kind": "supervised"}, False, False, ("supervised",)),
         ({"seen": "boxes"}, False, False, ("seen in training: boxes; scored on all",)),

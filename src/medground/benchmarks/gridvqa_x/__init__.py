@@ -88,7 +88,8 @@ class GridVQAX:
         """Take the models and the explainers of the run; without explainers, the six that medground has.
 
         Raises:
-            ConfigError: the run has no model or more than two, or the explainers plan more calls than the budget.
+            ConfigError: the run has no model or more than two, a model is made for another grid, or the explainers plan
+                more calls than the budget.
         """
         if not 1 <= len(setting.models) <= 2:
             raise ConfigError(
@@ -97,6 +98,8 @@ class GridVQAX:
                 expected="the model that reasons, then the one that takes the shortcut",
                 got=f"{len(setting.models)} models",
             )
+        for entry in setting.models:
+            _hold_grid(entry, self.grid)
         self._setting = setting
         if self.planned_calls > self.budget:
             raise ConfigError(
@@ -161,7 +164,16 @@ class GridVQAX:
     def _source(self, data: str) -> Source:
         folder = self.folders[data]
         if folder is not None:
-            return Read(folder, self.split, data)
+            read = Read(folder, self.split, data)
+            grids = {scene.grid for bucket in read.buckets for scene in read.scenes(bucket)}
+            if grids - {self.grid}:
+                raise ConfigError(
+                    "the scenes of a folder have another grid than the benchmark",
+                    where=folder,
+                    expected=f"benchmark.grid: {self.grid}",
+                    got=", ".join(map(str, sorted(grids))),
+                )
+            return read
         drawn: Any = data
         return Drawn(drawn, self.densities, self.per_bucket, self.grid, self.confusers, self._setting.seed)
 
@@ -209,6 +221,21 @@ class GridVQAX:
             "planned_calls_a_scene": self.planned_calls,
             "notes": self.notes(),
         }
+
+
+def _hold_grid(entry: Entry, grid: int) -> None:
+    """Raise ConfigError where a model, or that whose twin it is, states another grid than the scenes have."""
+    of = entry.parameters.get("of")
+    cls, parameters = (entry.cls, entry.parameters) if of is None else (of.cls, of.parameters)
+    stated = parameters.get("grid", getattr(cls, "made_for", {}).get("grid", grid))
+    if stated != grid:
+        raise ConfigError(
+            f"{entry.label} is made for scenes of {stated} x {stated} cells",
+            where=f"models ({entry.label})",
+            expected=f"grid: {stated}",
+            got=f"benchmark.grid: {grid}",
+            fix=f"grid: {stated} in the benchmark, or a model for {grid} x {grid} cells",
+        )
 
 
 def default_explainers() -> tuple[Entry, ...]:

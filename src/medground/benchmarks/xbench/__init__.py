@@ -12,6 +12,7 @@ import polars as pl
 
 from medground.benchmarks.base import Role, Setting, withheld
 from medground.benchmarks.results import Summary
+from medground.benchmarks.xbench.declared import card_for, hold
 from medground.benchmarks.xbench.protocol import resolve_protocol
 from medground.benchmarks.xbench.rows import KeepMaps
 from medground.benchmarks.xbench.tasks import Cache, GroundingTask
@@ -42,6 +43,7 @@ class XBench:
         "models": Role("model", ("ground",), least=1),
         "datasets": Role("dataset", least=1),
     }
+    heeds: ClassVar[frozenset[str]] = frozenset({"exclude_patients", "findings"})
     readings: ClassVar[Mapping[str, str]] = {"protocol": "protocol"}
     doors: ClassVar[Mapping[str, str]] = {
         "compare": "medground.benchmarks.xbench.compare:compare",
@@ -114,7 +116,7 @@ class XBench:
             )
             for model in self._setting.models
             for dataset in self._setting.datasets
-            if self._datasets
+            if self._datasets and self._held is not None
         ]
 
     @cached_property
@@ -125,13 +127,18 @@ class XBench:
                 raise DatasetError("a dataset names no finding", where=label, expected="one to evaluate, or more")
         return datasets
 
+    @cached_property
+    def _held(self) -> list[str]:
+        """What the run must say of what its models declare, held against the data."""
+        return [line for entry in self._setting.models for line in hold(entry, self._datasets)]
+
     def summarise(self, rows: Mapping[tuple[str, ...], pl.DataFrame]) -> Summary:
         """Summarise rows, by (model, dataset); see :func:`medground.benchmarks.xbench.summarise.summarise`."""
         from medground.benchmarks.looking import with_looking
         from medground.benchmarks.xbench.compare import compare
         from medground.benchmarks.xbench.summarise import Options, summarise
 
-        cards = {m.label: m.card for m in self._setting.models}
+        cards = {m.label: card_for(m.card, self._datasets) for m in self._setting.models}
         options = Options(
             self.protocol, self._setting.seed, self.replicates, self.level, self.size_edges, decide.rules(self.rules)
         )
@@ -161,7 +168,7 @@ class XBench:
         """Return what must be known beforehand: what was mended, left out or never used, and what shares pictures."""
         reports = {label: d.report() for label, d in self._datasets.items() if hasattr(d, "report")}
         remarks = [f"{label}: {remark}" for label, report in reports.items() for remark in report.remarks]
-        return [*remarks, *self._idle_prompts(), *map(str, shared_sources(list(self._datasets.values())))]
+        return [*remarks, *self._held, *self._idle_prompts(), *map(str, shared_sources(list(self._datasets.values())))]
 
     def _idle_prompts(self) -> Iterator[str]:
         """Say which prompts no finding takes, since a misspelt one changes nothing else."""

@@ -87,7 +87,7 @@ def score_maps(dataset: Dataset, maps: Mapping[str, NDArray[Any]], protocol: Pro
         return Found(known.get((case_id, finding)), absent="no map of this case and finding")
 
     rows = rows_from_maps(cases, findings, lookup, protocol)
-    cards = {MAPS: ModelInfo("Maps made elsewhere")}
+    cards = {MAPS: ModelInfo("Maps made elsewhere", kind="unknown")}
     return rows, summarise({(MAPS, dataset.name): rows}, cards, {dataset.name: findings}, Options(protocol))
 
 

@@ -13,6 +13,7 @@ import polars as pl
 from medground.benchmarks.base import Entry, Item, Measured, TaskDefaults
 from medground.benchmarks.requests import Answer, Ask, Conversation, Transcript
 from medground.benchmarks.xbench.answers import image_answer, inferred
+from medground.benchmarks.xbench.declared import excluded_of, hold_seen, is_excluded
 from medground.benchmarks.xbench.prior import PriorCounts
 from medground.benchmarks.xbench.protocol import Protocol
 from medground.benchmarks.xbench.rows import SCHEMA, KeepMaps, Measurer
@@ -23,6 +24,7 @@ from medground.imaging.cache import DecodeCache
 from medground.imaging.geometry import Size
 from medground.imaging.reading import Radiograph, read_radiograph
 from medground.models.base import Fitted, Grounder, Prediction, Prepared, Preparing, require
+from medground.tables.ids import plain_id
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,9 @@ class GroundingStages:
     def __init__(self, model: Grounder, task: GroundingTask) -> None:
         self._model, self._task = model, task
         self._findings = tuple(task.data.findings)
-        self._seen = seen_patients(model, task.data.name)
+        words = task.model.declared.findings
+        self._asked = tuple(words.get(finding, finding) for finding in self._findings)
+        self._seen = hold_seen(model.name, task.data.name, seen_patients(model, task.data.name), task.data.cases())
         self._read = DecodeCache(task.cache.folder, task.cache.max_bytes).read if task.cache else read_radiograph
 
     def load(self, item: Item) -> Radiograph | Prepared:
@@ -54,13 +58,13 @@ class GroundingStages:
         kept = self._task.keep_maps
         wanted = {j: f for j, f in enumerate(self._findings) if kept == "all" or f in case.regions}
         yield [Ask("model", "ground", {"image": loaded, "wanted": wanted, "keep": kept != "none"})]
-        return {"seen": case.patient_id in self._seen}
+        return {"seen": case.patient_id is not None and plain_id(case.patient_id) in self._seen}
 
     def answer(self, role: str, capability: str, arguments: Sequence[Mapping[str, Any]]) -> Sequence[Answer]:
         """Predict one batch and cut it into images."""
         assert (role, capability) == ("model", "ground")
         images = [asked["image"] for asked in arguments]
-        prediction = self._model.predict(images, self._findings)
+        prediction = self._model.predict(images, self._asked)
         check_prediction(prediction, [x.size for x in images], len(self._findings), self._model.name)
         return [image_answer(prediction, i, a["wanted"], keep=a["keep"]) for i, a in enumerate(arguments)]
 
@@ -73,6 +77,7 @@ class GroundingMeasurer:
         prior = PriorCounts(data.cases(), data.findings, task.protocol, task.seed)
         self._measurer = Measurer(data.findings, task.protocol, prior)
         self._maps: Path | None = task.model.parameters.get("maps")
+        self._excluded = task.excluded
 
     def measure(self, item: Item, transcript: Transcript) -> Measured:
         """Count every finding of one case."""
@@ -80,7 +85,8 @@ class GroundingMeasurer:
         regions = {f: case.regions[f] for f in self._measurer.findings if f in case.regions}
         (answer,) = transcript.answers("model", "ground")
         told = inferred(answer, self._measurer.findings, regions, self._maps)
-        return self._measurer.measure(case, regions, told, seen=bool(transcript.notes["seen"]))
+        seen = bool(transcript.notes["seen"]) or is_excluded(case, self._excluded)
+        return self._measurer.measure(case, regions, told, seen=seen)
 
     def failed(self, item: Item, reason: str) -> Measured:
         """Return rows that say why nothing was measured."""
@@ -144,9 +150,15 @@ class GroundingTask(TaskDefaults):
         findings = list(self.data.findings)
         return fingerprint_of(self.model.identity(), self.data.fingerprint(), findings, self.keep_maps)
 
+    @property
+    def excluded(self) -> frozenset[str]:
+        """Patients that the run file leaves out for this model."""
+        return excluded_of(self.model.declared, self.dataset.label, self.data.name)
+
     def reading(self) -> str:
-        """A hash over protocol and seed."""
-        return fingerprint_of(self.protocol.model_dump(mode="json"), self.seed)
+        """A hash over protocol, seed and the patients that are left out."""
+        out = sorted(self.excluded)
+        return fingerprint_of(self.protocol.model_dump(mode="json"), self.seed, *([out] if out else []))
 
     def open(self, players: Mapping[str, Any]) -> GroundingStages:
         """Check the model, fit it where it learns from the dataset, and return the stages."""

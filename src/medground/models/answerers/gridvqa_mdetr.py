@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -42,6 +42,8 @@ class GridMdetr:
         seen={"gridvqa_x": "scenes of the released generator"},
         unverified="built from the key layout and the description; never compared with the published outputs",
     )
+
+    made_for: ClassVar[Mapping[str, int]] = {"grid": 5}
 
     def __init__(
         self,

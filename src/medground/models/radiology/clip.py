@@ -125,6 +125,7 @@ class Clip(DualEncoder):
     name: ClassVar[str] = "clip"
     info: ClassVar[ModelInfo] = ModelInfo(
         title="CLIP",
+        kind="zero-shot",
         licence="MIT",
         citation="Radford et al., Learning transferable visual models from natural language supervision, ICML 2021",
         obtain="folder of openai/clip-vit-base-patch16 or -patch32 from Hugging Face; or OpenAI's ViT-B-16.pt with the "

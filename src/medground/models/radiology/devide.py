@@ -93,6 +93,7 @@ class Devide(Adapter):
     name: ClassVar[str] = "devide"
     info: ClassVar[ModelInfo] = ModelInfo(
         title="DeViDe (user's weights)",
+        kind="zero-shot",
         licence="no code or weights published",
         citation="Luo et al., DeViDe: faceted medical knowledge for improved medical vision-language pre-training, "
         "arXiv 2404.03618",

@@ -125,6 +125,7 @@ class Kad(Adapter):
     name: ClassVar[str] = "kad"
     info: ClassVar[ModelInfo] = ModelInfo(
         title="KAD",
+        kind="zero-shot",
         licence="MIT, as its repository says; the holder's line names another laboratory",
         citation="Zhang et al., Knowledge-enhanced visual-language pre-training on chest radiology images, "
         "Nature Communications 2023",

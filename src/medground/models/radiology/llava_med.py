@@ -160,6 +160,7 @@ class LlavaMed(Adapter):
     capabilities: ClassVar[frozenset[str]] = frozenset({"ground", "reply", "choose", "pictures", "several_pictures"})
     info: ClassVar[ModelInfo] = ModelInfo(
         title="LLaVA-Med 1.5",
+        kind="zero-shot",
         licence="weights: Apache-2.0, as the page of version 1.5 says; code: Microsoft Research licence, not for "
         "commercial and not for clinical use",
         citation="Li et al., LLaVA-Med: training a large language-and-vision assistant for biomedicine in one "

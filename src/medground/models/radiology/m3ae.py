@@ -228,6 +228,7 @@ class M3ae(Adapter):
     name: ClassVar[str] = "m3ae"
     info: ClassVar[ModelInfo] = ModelInfo(
         title="M3AE",
+        kind="zero-shot",
         licence="no licence published: use the authors' files with their permission",
         citation="Chen et al., Multi-modal masked autoencoders for medical vision-and-language pre-training, "
         "MICCAI 2022",

@@ -117,6 +117,7 @@ class Mavl(BookAdapter):
     name: ClassVar[str] = "mavl"
     info: ClassVar[ModelInfo] = ModelInfo(
         title="MAVL",
+        kind="zero-shot",
         licence="no licence published: use the authors' files with their permission",
         citation="Phan et al., Decomposing disease descriptions for enhanced pathology detection, CVPR 2024",
         obtain="checkpoint_full_40.pth or checkpoint_full_46.pth, observation explanation.json and gpt4_mimic.json "

@@ -157,6 +157,7 @@ class Medclip(DualEncoder):
     name: ClassVar[str] = "medclip"
     info: ClassVar[ModelInfo] = ModelInfo(
         title="MedCLIP",
+        kind="zero-shot",
         licence="BSD, as its package says; no licence file published",
         citation="Wang et al., MedCLIP: contrastive learning from unpaired medical images and text, EMNLP 2022",
         obtain="pytorch_model.bin from the address in the authors' medclip_vit_weight.txt or medclip_resnet_weight.txt "

@@ -72,6 +72,7 @@ class Medklip(BookAdapter):
     name: ClassVar[str] = "medklip"
     info: ClassVar[ModelInfo] = ModelInfo(
         title="MedKLIP",
+        kind="zero-shot",
         licence="no licence published: use the authors' files with their permission",
         citation="Wu et al., MedKLIP: medical knowledge enhanced language-image pre-training, ICCV 2023",
         obtain="checkpoint and observation explanation.json from the authors (MediaBrain-SJTU/MedKLIP); folder of "

@@ -93,6 +93,7 @@ class PmcClip(DualEncoder):
     name: ClassVar[str] = "pmc_clip"
     info: ClassVar[ModelInfo] = ModelInfo(
         title="PMC-CLIP",
+        kind="zero-shot",
         licence="MIT",
         citation="Lin et al., PMC-CLIP: contrastive language-image pre-training using biomedical documents, "
         "MICCAI 2023",

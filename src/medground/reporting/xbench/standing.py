@@ -28,8 +28,8 @@ class Standing:
 def standing(task: Mapping[str, Any]) -> Standing:
     """Return a model's place from its task."""
     seen = seen_text(task)
-    kind = task.get("kind") or "zero-shot"
-    marks = [] if kind == "zero-shot" else [kind]
+    kind = task.get("kind") or "unknown"
+    marks = [] if kind == "zero-shot" else ["training unknown" if kind == "unknown" else kind]
     if seen:
         marks.append(f"seen in training: {seen}")
     if task.get("unverified"):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,8 @@ class Analytic:
     """
 
     answers: Sequence[str] = ANSWERS
+    made_for: ClassVar[Mapping[str, int]] = {"grid": 5}
+    """By default; ``grid`` in the run file says otherwise."""
 
     def __init__(self, grid: int, *, relations: bool) -> None:
         self.grid = grid

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,9 @@ class NetAnswerer:
     Raises:
         CheckpointError: the file is missing or does not fit the network.
     """
+
+    made_for: ClassVar[Mapping[str, int]] = {"grid": 5}
+    """What a benchmark must offer; scenes of another grid are a task that the network never saw."""
 
     def __init__(self, variant: str, weights: str | Path | None, device: str, batch: int) -> None:
         import torch
