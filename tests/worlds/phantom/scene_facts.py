@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterator
 from typing import Final
 
-from medground.worlds.phantom.findings import MAKERS, WEDGE
+from medground.worlds.phantom.findings import LESIONS
 from medground.worlds.phantom.geometry import at
 from medground.worlds.phantom.scene import Population, Scene, make_scene
+from medground.worlds.phantom.shapes import WEDGE
 from medground.worlds.phantom.streams import DEVICES, FINDINGS
 from medground.worlds.phantom.tasks import TaskFact
 from medground.worlds.phantom.values import task_facts
@@ -29,7 +30,7 @@ def scene_facts(seed: int, case: int, population: Population) -> dict[str, float
     Lesions are those of a scene in which all seven are, so that each has a place and a shape in every case.
     """
     free = make_scene(seed, case, population=population)
-    full = make_scene(seed, case, list(MAKERS), population=population)
+    full = make_scene(seed, case, list(LESIONS), population=population)
     parts = (_present(free), _pose(free), _soft(free), _bones(free), _exposure(free), _marks(free), _devices(free))
     return dict(pair for part in (*parts, _lesions(full), _tasks(free)) for pair in part)
 

@@ -12,8 +12,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from medground.worlds.phantom.findings import WEDGE
 from medground.worlds.phantom.scene import POPULATIONS, Population, _drawn_findings, make_scene
+from medground.worlds.phantom.shapes import WEDGE
 from medground.worlds.phantom.streams import FINDINGS, TASKS, stream
 from medground.worlds.phantom.values import task_facts
 

@@ -8,7 +8,7 @@ from scipy.ndimage import binary_dilation
 
 from medground.errors import ConfigError
 from medground.worlds.phantom.drawing import draw
-from medground.worlds.phantom.findings import MAKERS
+from medground.worlds.phantom.findings import LESIONS
 from medground.worlds.phantom.scene import COUNTS, Scene, make_scene
 from medground.worlds.phantom.streams import CAUSES, FINDINGS, stream
 from medground.worlds.phantom.tissue import LEFT_LUNG, RIGHT_LUNG
@@ -68,7 +68,7 @@ def test_a_finding_changes_no_pixel_outside_its_reach(finding: str, case: int) -
     assert not (changed & ~reach(with_it, finding)).any()
 
 
-@pytest.mark.parametrize("finding", MAKERS)
+@pytest.mark.parametrize("finding", LESIONS)
 def test_moving_a_finding_changes_only_where_it_was_and_is(finding: str) -> None:
     here = make_scene(12, 1, [finding, "Cardiomegaly"])
     there = here.moved(finding)

@@ -10,7 +10,8 @@ from scipy.ndimage import binary_dilation
 
 from medground.worlds.phantom.drawing import draw
 from medground.worlds.phantom.facts import ZONED, facts
-from medground.worlds.phantom.scene import LESIONS, make_scene
+from medground.worlds.phantom.findings import LESIONS
+from medground.worlds.phantom.scene import make_scene
 from medground.worlds.phantom.twins import (
     Quartet,
     other_side,

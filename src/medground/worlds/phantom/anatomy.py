@@ -32,6 +32,10 @@ NO_TURN: Final = 9.0
 """Height far below the picture: a shift of the trachea that stays on its side."""
 
 
+Span = tuple[float, float]
+"""Lowest and highest value."""
+
+
 class Pose(NamedTuple):
     """From the picture (u, v in widths) to the thorax: ``x = a u - b v + cx``, ``y = b u + a v + cy``."""
 
@@ -133,6 +137,77 @@ class Anatomy(NamedTuple):
     vertebra: float
 
 
+class Ranges(NamedTuple):
+    """What a thorax is drawn from, lowest and highest value; lengths in image widths, densities in body units."""
+
+    scale: Span = (0.90, 1.10)  # zoom of the picture: lungs fill it more or less
+    shift: Span = (-0.03, 0.03)  # and lie off its middle
+    half_width: Span = (0.355, 0.405)  # the cage takes seven to eight tenths of the picture
+    apex: Span = (0.085, 0.14)  # lungs end below the picture's upper edge
+    dome: Span = (0.70, 0.80)  # the right dome, in a full breath
+    dome_gap: Span = (0.015, 0.045)  # the left one lies lower, by up to half a vertebra
+    angle: Span = (0.03, 0.065)  # depth of a costophrenic angle below its dome
+    knob_across: Span = (0.035, 0.055)  # the arch lies left of the midline
+    knob_height: Span = (0.315, 0.35)  # above the carina
+    knob_radius: Span = (0.028, 0.042)  # seldom prominent: 1.4 to 2.3 tracheas wide
+    heart: Span = (0.38, 0.48)  # a normal heart takes under half of the cage
+    heart_share: Span = (0.68, 0.74)  # two thirds and more lie on the left
+    heart_tilt: Span = (30, 42)  # degrees of the long axis below the horizontal
+    rib_spacing: Span = (0.058, 0.066)  # eight to eleven of them above the dome
+    clavicle: Span = (0.085, 0.125)  # inner ends, below the apex of the lungs
+    shoulder: Span = (0.27, 0.36)  # blades are turned out of the lungs, as far as the patient can
+    descending: Span = (0.020, 0.027)  # the descending aorta is somewhat wider than the trachea
+    trachea: Span = (0.017, 0.022)  # half of some 1.5 cm in a picture of 37 cm
+    carina: Span = (0.36, 0.40)  # below the arch
+    clavicle_apart: Span = (0.026, 0.034)  # inner ends from the midline: the width of the breastbone's notch
+    clavicle_rise: Span = (0.02, 0.09)  # how far the outer ends lie higher
+    clavicle_density: Span = (0.13, 0.17)
+    breast: Span = (0.06, 0.20)
+    breast_height: Span = (0.58, 0.68)
+    bubble_across: Span = (0.13, 0.19)  # under the left dome
+    bubble_below: Span = (0.055, 0.10)
+    bubble_radius: Span = (0.045, 0.085)
+    bubble_lucency: Span = (0.15, 0.38)
+    arm: Span = (0.50, 0.58)  # at the picture's edge
+    arm_slope: Span = (0.05, 0.20)
+    air: Span = (0.53, 0.68)  # leaves the lung fields at 0.3 to 0.45
+    spine: Span = (0.09, 0.14)
+    vertebra: Span = (0.056, 0.064)  # as far apart as ribs
+
+
+RANGES: Final = Ranges()
+
+LEAN: Final = 1.4
+"""Exponent of the habitus: lean patients are commoner than obese ones."""
+
+BREASTS: Final = 0.45
+"""Share of patients with breast shadows."""
+
+BUBBLES: Final = 0.6
+"""Share of patients with a gastric bubble."""
+
+UNEVEN: Final = 0.005
+"""Standard deviation of each clavicle's height."""
+
+SWING: Final = 0.006
+"""Standard deviation of the trachea's gentle swing: it decides no level of its direction."""
+
+
+class Bedside(NamedTuple):
+    """What is other in a patient who lies in bed, the view AP."""
+
+    turn: float = 1.0  # degrees that the standard deviation of the turn gains: lying less straight
+    dome: Span = (0.0, 0.14)  # breathing in less: so much higher are the domes
+    heart: float = 0.03  # the heart lies far from the detector and is magnified
+    rise: float = 0.5  # the clavicles lie flatter, by this share: the tube is tilted
+
+
+BEDSIDE: Final = Bedside()
+
+TURN: Final = 1.6
+"""Standard deviation of the turn in the picture, degrees."""
+
+
 def draw_anatomy(rng: np.random.Generator, view: str) -> Anatomy:
     """Draw one thorax from the anatomy's own stream.
 
@@ -142,22 +217,25 @@ def draw_anatomy(rng: np.random.Generator, view: str) -> Anatomy:
         rng: the anatomy's stream.
         view: PA or AP.
     """
-    ap = 1.0 if view == "AP" else 0.0
-    pose = _pose(rng, 1.6 + 1.0 * ap)
-    half, apex = uniform(rng, 0.355, 0.405), uniform(rng, 0.085, 0.14)
-    fat = uniform(rng, 0.0, 1.0) ** 1.4
-    # A patient in bed breathes in less: the domes stand higher.
-    lift = uniform(rng, 0.0, 0.14) * ap
-    right = uniform(rng, 0.70, 0.80) - lift
-    left = right + uniform(rng, 0.015, 0.045)
-    dome, bases = diaphragm((uniform(rng, 0.03, 0.065), uniform(rng, 0.03, 0.065)), half, right, left)
+
+    def one(span: Span) -> float:
+        return uniform(rng, *span)
+
+    ap, r = 1.0 if view == "AP" else 0.0, RANGES
+    pose = _pose(rng, TURN + BEDSIDE.turn * ap)
+    half, apex = one(r.half_width), one(r.apex)
+    fat = uniform(rng, 0.0, 1.0) ** LEAN
+    lift = one(BEDSIDE.dome) * ap
+    right = one(r.dome) - lift
+    left = right + one(r.dome_gap)
+    dome, bases = diaphragm((one(r.angle), one(r.angle)), half, right, left)
     borders = np.stack([medial(rng, apex), medial(rng, apex)])
-    knob = (uniform(rng, 0.035, 0.055), uniform(rng, 0.315, 0.35), uniform(rng, 0.028, 0.042))
-    ratio, share = uniform(rng, 0.38, 0.48) + 0.03 * ap, uniform(rng, 0.68, 0.74)
-    tilt = float(np.deg2rad(uniform(rng, 30, 42)))
-    spacing = uniform(rng, 0.058, 0.066)
-    clavicle = apex + uniform(rng, 0.085, 0.125)
-    scapula = uniform(rng, 0.27, 0.36)
+    knob = (one(r.knob_across), one(r.knob_height), one(r.knob_radius))
+    ratio, share = one(r.heart) + BEDSIDE.heart * ap, one(r.heart_share)
+    tilt = float(np.deg2rad(one(r.heart_tilt)))
+    spacing = one(r.rib_spacing)
+    clavicle = apex + one(r.clavicle)
+    scapula = one(r.shoulder)
     return Anatomy(
         view=view,
         pose=pose,
@@ -175,44 +253,43 @@ def draw_anatomy(rng: np.random.Generator, view: str) -> Anatomy:
         heart_share=share,
         knob=knob,
         ascending=(0.0, 0.0, 0.0, 0.0),
-        descending=uniform(rng, 0.020, 0.027),
-        descending_x=0.95 * knob[0] + 0.016,
+        descending=one(r.descending),
+        descending_x=0.95 * knob[0] + 0.016,  # it comes out of the knob's lateral half
         descending_wave=(0.0, 0.3, 0.0, 0.0),
-        trachea=uniform(rng, 0.017, 0.022),
-        trachea_wave=normal(rng, 0.006),
+        trachea=one(r.trachea),
+        trachea_wave=normal(rng, SWING),
         trachea_shift=0.0,
         trachea_turn=NO_TURN,
-        carina=uniform(rng, 0.36, 0.40),
+        carina=one(r.carina),
         bronchi=BRONCHI,
         posterior=posterior_ribs(rng, apex, spacing),
         anterior=anterior_ribs(rng, apex, spacing),
-        clavicle_x=uniform(rng, 0.026, 0.034),
-        clavicle_y=(clavicle + normal(rng, 0.005), clavicle + normal(rng, 0.005)),
-        clavicle_rise=uniform(rng, 0.02, 0.09) * (1.0 - 0.5 * ap),
-        clavicle_contrast=uniform(rng, 0.13, 0.17),
+        clavicle_x=one(r.clavicle_apart),
+        clavicle_y=(clavicle + normal(rng, UNEVEN), clavicle + normal(rng, UNEVEN)),
+        clavicle_rise=one(r.clavicle_rise) * (1.0 - BEDSIDE.rise * ap),
+        clavicle_contrast=one(r.clavicle_density),
         spinous=0.0,
-        breast=uniform(rng, 0.06, 0.20) * (1.0 if chance(rng, 0.45) else 0.0),
-        breast_y=uniform(rng, 0.58, 0.68),
+        breast=one(r.breast) * (1.0 if chance(rng, BREASTS) else 0.0),
+        breast_y=one(r.breast_height),
         bubble=(
-            uniform(rng, 0.13, 0.19),
-            left + uniform(rng, 0.055, 0.10),
-            uniform(rng, 0.045, 0.085),
-            uniform(rng, 0.15, 0.38) * (1.0 if chance(rng, 0.6) else 0.0),
+            one(r.bubble_across),
+            left + one(r.bubble_below),
+            one(r.bubble_radius),
+            one(r.bubble_lucency) * (1.0 if chance(rng, BUBBLES) else 0.0),
         ),
-        arm=(uniform(rng, 0.50, 0.58), uniform(rng, 0.05, 0.20)),
+        arm=(one(r.arm), one(r.arm_slope)),
         scapulae=(scapula, scapula),
         scapula_contrast=1.0,
         shoulder=scapula,
-        air=uniform(rng, 0.53, 0.68),
-        spine=uniform(rng, 0.09, 0.14),
-        vertebra=uniform(rng, 0.056, 0.064),
+        air=one(r.air),
+        spine=one(r.spine),
+        vertebra=one(r.vertebra),
     )
 
 
 def _pose(rng: np.random.Generator, sigma: float) -> Pose:
     """Return a similarity that turns by ``sigma`` degrees about the middle of the picture, scales and shifts."""
-    scale, turn = uniform(rng, 0.90, 1.10), float(np.deg2rad(normal(rng, sigma)))
+    scale, turn = uniform(rng, *RANGES.scale), float(np.deg2rad(normal(rng, sigma)))
     a, b = float(np.cos(turn)) / scale, float(np.sin(turn)) / scale
-    return Pose(
-        a, b, -0.5 * a + 0.5 * b + uniform(rng, -0.03, 0.03), 0.5 - 0.5 * b - 0.5 * a + uniform(rng, -0.03, 0.03)
-    )
+    across, down = uniform(rng, *RANGES.shift), uniform(rng, *RANGES.shift)
+    return Pose(a, b, -0.5 * a + 0.5 * b + across, 0.5 - 0.5 * b - 0.5 * a + down)

@@ -70,6 +70,10 @@ class Blade(NamedTuple):
     outer_over: float = 0.02
     top: float = 0.12  # share of the height over which it begins
     tip: float = 0.1  # and ends
+    lean: float = 0.05  # the inner edge leads outwards down the blade
+    bow: float = 0.02  # and bends
+    width: float = 0.15  # the blade is this wide at its top
+    taper: float = 0.08  # and narrows towards its tip
 
 
 class Arm(NamedTuple):
@@ -218,13 +222,13 @@ def _blade(away: float, y: float, apex: float, scapula: float) -> float:
 @kernel
 def blade_inner(down: float, scapula: float) -> float:
     """Return the distance of a shoulder blade's inner edge from the midline, 0 (top) to 1 (tip) down the blade."""
-    return scapula + 0.05 * down + 0.02 * down * down
+    return scapula + BLADE.lean * down + BLADE.bow * down * down
 
 
 @kernel
 def blade_outer(down: float, scapula: float) -> float:
     """Return the distance of its outer edge."""
-    return scapula + 0.15 - 0.08 * down
+    return scapula + BLADE.width - BLADE.taper * down
 
 
 @kernel

@@ -14,9 +14,9 @@ from typing import Final
 import numpy as np
 
 from medground.worlds.phantom import geometry
-from medground.worlds.phantom.findings import BALL, PLATE, Lesion, extent
 from medground.worlds.phantom.landmarks import Point, landmarks
 from medground.worlds.phantom.scene import HEART, RESIZABLE, Scene
+from medground.worlds.phantom.shapes import BALL, PLATE, Lesion, extent
 from medground.worlds.phantom.silhouette import SIDES, THIRDS, Mask, Silhouette, anatomies, silhouette
 from medground.worlds.phantom.streams import FINDINGS
 from medground.worlds.phantom.tasks import TaskFact

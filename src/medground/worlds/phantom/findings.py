@@ -5,71 +5,61 @@ Shape and place have separate streams, so that the same lesion can be pasted els
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from typing import Final, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Final
 
 import numpy as np
 
 from medground.worlds.phantom.anatomy import Anatomy
 from medground.worlds.phantom.outlines import AXIS, Table
+from medground.worlds.phantom.shapes import (
+    ASPECT,
+    BALL,
+    CLOUD,
+    COLLAPSE,
+    CONSOLIDATION,
+    FLUID,
+    MASS,
+    NODULE,
+    PLATE,
+    SHAPES,
+    SLANT,
+    WEDGE,
+    Lesion,
+    Span,
+)
 from medground.worlds.phantom.streams import chance, normal, uniform
-
-BALL: Final = 0
-PLATE: Final = 1
-WEDGE: Final = 2
-CLOUD: Final = 3
-CONSOLIDATION: Final = 4
-FLUID: Final = 5
-COLLAPSE: Final = 6
-
-MASS: Final = (0.040, 0.100)
-"""Radius of a mass."""
-
-NODULE: Final = (0.014, 0.034)
-"""Radius of a nodule: at 224 pixels never smaller than a few pixels."""
-
-FLUID_HEIGHT: Final = (0.15, 0.48)
-"""Height of an effusion over its base."""
-
-COLLAPSED: Final = (0.12, 0.5)
-"""Strength of a lung's retraction."""
 
 ENLARGED: Final = (0.57, 0.72)
 """Cardiothoracic ratio with cardiomegaly; a normal heart stays under 0.51."""
 
+TOP: Final = 0.035
+"""No lesion's middle lies nearer to the apex: a lung is too narrow there."""
 
-class Lesion(NamedTuple):
-    """One opacity (or, in a collapse, one lucency); lengths in image widths.
+BOTH: Final[Mapping[str, float]] = {"Effusion": 0.2, "Infiltration": 0.35}
+"""Share of the cases in which a finding lies on both sides."""
 
-    Attributes:
-        kind: one of the constants above.
-        side: 0 image left (patient's right), 1 image right.
-        x: centre, or unused.
-        y: centre, or the lowest level of a collapse.
-        a: half length, or height of a wedge or of fluid, or the strength of a collapse.
-        b: half thickness, or the gap above the apex of a collapse.
-        turn: radians.
-        amount: attenuation added at full density, body units (fluid: share of the air replaced).
-        soft: width of the rim.
-        rough: how much noise eats the edge.
-        level: the mask is where the shape exceeds this.
-        key: of the lesion's own noise.
-    """
+PLATES: Final = 0.5
+"""Share of atelectases that are plates; the others are wedges."""
 
-    kind: int
-    side: int
-    x: float
-    y: float
-    a: float
-    b: float
-    turn: float
-    amount: float
-    soft: float
-    rough: float
-    level: float
-    key: int
+SMOOTHEST: Final = 0.3
+"""Least roughness of a ball, of its most."""
 
+UPRIGHT: Final = (0.8, 1.3)
+"""Height of a pneumonia over its width."""
+
+FREE_AIR: Final = (0.55, 1.0)
+"""Lowest level of free air, 0 apex to 1 dome."""
+
+HEIGHTS: Final[Mapping[str, Span]] = {
+    "plate": (0.45, 1.05),  # plates lie over the dome
+    "Infiltration": (0.25, 1.0),  # a cloud is too wide for the apex
+    "Pneumonia": (0.1, 1.0),
+}
+"""Where in a lung a middle may lie, 0 apex to 1 dome; anywhere unless named."""
+
+MARGINS: Final[Mapping[str, float]] = {"ball": 0.7, "plate": 0.05, "Infiltration": 0.06, "Pneumonia": 0.06}
+"""Least distance of a middle from the lung's borders, image widths; of a ball in radii."""
 
 Rng = np.random.Generator
 Maker = Callable[[Rng, Rng, Anatomy, int], tuple[Lesion, ...]]
@@ -94,7 +84,7 @@ def place(
     """
     sign = 1.0 if side else -1.0
     peak = anatomy.dome_peaks[side]
-    top, bottom = anatomy.apex + 0.035 + margin, peak - margin
+    top, bottom = anatomy.apex + TOP + margin, peak - margin
     # High domes and wide margins can cross: both ends are clamped to the middle.
     middle = 0.5 * (anatomy.apex + peak)
     top, bottom = min(top, middle), max(bottom, middle)
@@ -114,121 +104,127 @@ def _skewed(rng: Rng, span: tuple[float, float]) -> float:
     return float(span[0] + (span[1] - span[0]) * uniform(rng, 0, 1) ** 1.3)
 
 
-def _ball(radius: tuple[float, float], amount: tuple[float, float], rough: float, soft: tuple[float, float]) -> Maker:
+def _ball(finding: str, radius: Span) -> Maker:
+    ranges = SHAPES[finding]
+
     def make(shape: Rng, spot: Rng, anatomy: Anatomy, side: int) -> tuple[Lesion, ...]:
         r = _skewed(shape, radius)
-        aspect = 1 + normal(shape, 0.10)
+        aspect = 1 + normal(shape, ASPECT)
         lesion = Lesion(
-            kind=BALL, side=side, x=0, y=0, a=r * aspect, b=r / aspect, turn=uniform(shape, 0, 3.14),
-            amount=uniform(shape, *amount), soft=uniform(shape, *soft), rough=rough * uniform(shape, 0.3, 1),
-            level=0.1, key=_key(shape),
+            kind=BALL, side=side, x=0, y=0, a=r * aspect, b=r / aspect, turn=uniform(shape, *ranges["turn"]),
+            amount=uniform(shape, *ranges["amount"]), soft=uniform(shape, *ranges["soft"]),
+            rough=ranges["rough"][1] * uniform(shape, SMOOTHEST, 1), level=0.1, key=_key(shape),
         )  # fmt: skip
-        x, y = place(spot, anatomy, side, 0.7 * r)
+        x, y = place(spot, anatomy, side, MARGINS["ball"] * r)
         return (lesion._replace(x=x, y=y),)
 
     return make
 
 
-def _atelectasis(shape: Rng, spot: Rng, anatomy: Anatomy, side: int) -> tuple[Lesion, ...]:
-    if chance(shape, 0.5):
-        plate = Lesion(
-            kind=PLATE, side=side, x=0, y=0, a=uniform(shape, 0.06, 0.14), b=uniform(shape, 0.008, 0.020),
-            turn=float(np.deg2rad(uniform(shape, -22, 22))), amount=uniform(shape, 0.22, 0.36), soft=0.0,
-            rough=uniform(shape, -0.25, 0.25), level=0.2, key=_key(shape),
-        )  # fmt: skip
-        x, y = place(spot, anatomy, side, 0.05, 0.45, 1.05)
-        return (plate._replace(x=x, y=y),)
+def _plate(shape: Rng, spot: Rng, anatomy: Anatomy, side: int) -> tuple[Lesion, ...]:
+    ranges = SHAPES["plate"]
+    plate = Lesion(
+        kind=PLATE, side=side, x=0, y=0, a=uniform(shape, *ranges["a"]), b=uniform(shape, *ranges["b"]),
+        turn=float(np.deg2rad(uniform(shape, -SLANT, SLANT))), amount=uniform(shape, *ranges["amount"]), soft=0.0,
+        rough=uniform(shape, *ranges["rough"]), level=0.2, key=_key(shape),
+    )  # fmt: skip
+    x, y = place(spot, anatomy, side, MARGINS["plate"], *HEIGHTS["plate"])
+    return (plate._replace(x=x, y=y),)
+
+
+def _wedge(shape: Rng, _spot: Rng, _anatomy: Anatomy, side: int) -> tuple[Lesion, ...]:
+    ranges = SHAPES["wedge"]
     return (
         Lesion(
-            kind=WEDGE, side=side, x=0, y=0, a=uniform(shape, 0.12, 0.24), b=uniform(shape, 0.7, 1.1), turn=0.0,
-            amount=uniform(shape, 0.38, 0.55), soft=uniform(shape, 0.02, 0.05), rough=0.25, level=0.12,
+            kind=WEDGE, side=side, x=0, y=0, a=uniform(shape, *ranges["a"]), b=uniform(shape, *ranges["b"]), turn=0.0,
+            amount=uniform(shape, *ranges["amount"]), soft=uniform(shape, *ranges["soft"]), rough=0.25, level=0.12,
             key=_key(shape),
         ),
     )  # fmt: skip
 
 
 def _effusion(shape: Rng, _spot: Rng, _anatomy: Anatomy, side: int) -> tuple[Lesion, ...]:
-    sides = (0, 1) if chance(shape, 0.2) else (side,)
+    ranges = SHAPES["Effusion"]
+    sides = (0, 1) if chance(shape, BOTH["Effusion"]) else (side,)
     return tuple(
         Lesion(
-            kind=FLUID, side=which, x=0, y=0, a=_skewed(shape, FLUID_HEIGHT), b=0.0, turn=0.0,
-            amount=uniform(shape, 0.72, 0.9), soft=uniform(shape, 0.03, 0.07), rough=0.0, level=0.3, key=_key(shape),
+            kind=FLUID, side=which, x=0, y=0, a=_skewed(shape, ranges["a"]), b=0.0, turn=0.0,
+            amount=uniform(shape, *ranges["amount"]), soft=uniform(shape, *ranges["soft"]), rough=0.0, level=0.3,
+            key=_key(shape),
         )
         for which in sides
     )  # fmt: skip
 
 
 def _infiltration(shape: Rng, spot: Rng, anatomy: Anatomy, side: int) -> tuple[Lesion, ...]:
-    sides = (side, 1 - side) if chance(shape, 0.35) else (side,)
+    ranges = SHAPES["Infiltration"]
+    sides = (side, 1 - side) if chance(shape, BOTH["Infiltration"]) else (side,)
     out = []
     for which in sides:
         cloud = Lesion(
-            kind=CLOUD, side=which, x=0, y=0, a=uniform(shape, 0.09, 0.17), b=uniform(shape, 0.12, 0.24),
-            turn=uniform(shape, -0.4, 0.4), amount=uniform(shape, 0.16, 0.27), soft=0.6, rough=0.45, level=0.12,
-            key=_key(shape),
+            kind=CLOUD, side=which, x=0, y=0, a=uniform(shape, *ranges["a"]), b=uniform(shape, *ranges["b"]),
+            turn=uniform(shape, *ranges["turn"]), amount=uniform(shape, *ranges["amount"]), soft=0.6, rough=0.45,
+            level=0.12, key=_key(shape),
         )  # fmt: skip
-        x, y = place(spot, anatomy, which, 0.06, 0.25, 1.0)
+        x, y = place(spot, anatomy, which, MARGINS["Infiltration"], *HEIGHTS["Infiltration"])
         out.append(cloud._replace(x=x, y=y))
     return tuple(out)
 
 
 def _pneumonia(shape: Rng, spot: Rng, anatomy: Anatomy, side: int) -> tuple[Lesion, ...]:
-    a = uniform(shape, 0.08, 0.18)
+    ranges = SHAPES["Pneumonia"]
+    a = uniform(shape, *ranges["a"])
     lesion = Lesion(
-        kind=CONSOLIDATION, side=side, x=0, y=0, a=a, b=min(a * uniform(shape, 0.8, 1.3), 0.21),
-        turn=uniform(shape, -0.6, 0.6), amount=uniform(shape, 0.30, 0.50), soft=0.75, rough=0.50, level=0.15,
-        key=_key(shape),
+        kind=CONSOLIDATION, side=side, x=0, y=0, a=a, b=min(a * uniform(shape, *UPRIGHT), ranges["b"][1]),
+        turn=uniform(shape, *ranges["turn"]), amount=uniform(shape, *ranges["amount"]), soft=0.75, rough=0.50,
+        level=0.15, key=_key(shape),
     )  # fmt: skip
-    x, y = place(spot, anatomy, side, 0.06, 0.1, 1.0)
+    x, y = place(spot, anatomy, side, MARGINS["Pneumonia"], *HEIGHTS["Pneumonia"])
     return (lesion._replace(x=x, y=y),)
 
 
 def _pneumothorax(shape: Rng, _spot: Rng, anatomy: Anatomy, side: int) -> tuple[Lesion, ...]:
-    peak = anatomy.dome_peaks[side]
-    share = uniform(shape, 0.55, 1.0)
+    ranges, peak = SHAPES["Pneumothorax"], anatomy.dome_peaks[side]
+    share = uniform(shape, *FREE_AIR)
     return (
         Lesion(
             kind=COLLAPSE, side=side, x=0, y=anatomy.apex + share * (peak - anatomy.apex),
-            a=uniform(shape, *COLLAPSED), b=uniform(shape, 0.03, 0.14), turn=0.0, amount=uniform(shape, 0.07, 0.14),
-            soft=0.0, rough=0.0, level=0.0, key=_key(shape),
+            a=uniform(shape, *ranges["a"]), b=uniform(shape, *ranges["b"]), turn=0.0,
+            amount=uniform(shape, *ranges["amount"]), soft=0.0, rough=0.0, level=0.0, key=_key(shape),
         ),
     )  # fmt: skip
 
 
-MAKERS: Final[dict[str, Maker]] = {
-    "Atelectasis": _atelectasis,
+_ATELECTASIS: Final[Mapping[str, Maker]] = {"plate": _plate, "wedge": _wedge}
+
+
+def make_lesions(
+    finding: str, shape: Rng, spot: Rng, anatomy: Anatomy, side: int, form: str | None = None
+) -> tuple[Lesion, ...]:
+    """Return the lesions of one finding.
+
+    Args:
+        finding: one that is a lesion.
+        shape: its shape's stream.
+        spot: its place's stream.
+        anatomy: the thorax.
+        side: 0 image left, 1 image right.
+        form: of a finding with several forms, instead of the drawn one.
+    """
+    if finding == "Atelectasis":
+        drawn = "plate" if chance(shape, PLATES) else "wedge"
+        return _ATELECTASIS[form or drawn](shape, spot, anatomy, side)
+    return _MAKERS[finding](shape, spot, anatomy, side)
+
+
+_MAKERS: Final[Mapping[str, Maker]] = {
     "Effusion": _effusion,
     "Infiltration": _infiltration,
-    "Mass": _ball(MASS, (0.34, 0.52), 0.16, (0.2, 0.45)),
-    "Nodule": _ball(NODULE, (0.24, 0.40), 0.06, (0.15, 0.4)),
+    "Mass": _ball("Mass", MASS),
+    "Nodule": _ball("Nodule", NODULE),
     "Pneumonia": _pneumonia,
     "Pneumothorax": _pneumothorax,
 }
-"""Cardiomegaly is no lesion: it is another heart."""
 
-SIZES: Final[dict[str, tuple[float, float]]] = {
-    "Effusion": FLUID_HEIGHT,
-    "Mass": MASS,
-    "Nodule": NODULE,
-    "Pneumothorax": COLLAPSED,
-}
-"""The range of the one number that makes a finding small or large."""
-
-
-def extent(finding: str, lesion: Lesion) -> float | None:
-    """Return where a lesion lies in its finding's range, 0 smallest to 1 largest; None where size is not one number."""
-    if finding not in SIZES:
-        return None
-    low, high = SIZES[finding]
-    size = math.sqrt(lesion.a * lesion.b) if lesion.kind == BALL else lesion.a
-    return (size - low) / (high - low)
-
-
-def resized(finding: str, lesion: Lesion, share: float) -> Lesion:
-    """Return the same lesion at the same place with another size, 0 smallest to 1 largest of its range."""
-    low, high = SIZES[finding]
-    size = low + share * (high - low)
-    if lesion.kind == BALL:
-        factor = size / math.sqrt(lesion.a * lesion.b)
-        return lesion._replace(a=lesion.a * factor, b=lesion.b * factor)
-    return lesion._replace(a=size)
+LESIONS: Final = ("Atelectasis", *_MAKERS)
+"""Findings that are lesions; cardiomegaly is none: it is another heart."""

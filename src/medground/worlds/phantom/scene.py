@@ -17,9 +17,10 @@ from medground.errors import ConfigError, did_you_mean
 from medground.worlds.phantom.anatomy import Anatomy, draw_anatomy
 from medground.worlds.phantom.devices import MAKERS as DEVICE_MAKERS, SHARES, Device, draw_leads
 from medground.worlds.phantom.exposure import Exposure, draw_exposure
-from medground.worlds.phantom.findings import ENLARGED, MAKERS, Lesion, resized
+from medground.worlds.phantom.findings import ENLARGED, LESIONS, make_lesions
 from medground.worlds.phantom.heart import Heart, shape_heart
 from medground.worlds.phantom.markers import Marker, draw_marker
+from medground.worlds.phantom.shapes import FORMS, Lesion, Shape, resized, shaped
 from medground.worlds.phantom.solve import check_reached, solve, usual_heart
 from medground.worlds.phantom.streams import DEVICES, FINDINGS, TASKS, chance, stream, uniform
 from medground.worlds.phantom.tasks import Value, judge
@@ -51,6 +52,7 @@ class Wishes:
         view: PA or AP; None for the drawn one.
         values: task -> wanted value; in the population ``tasks`` the others are drawn.
         sizes: finding -> 0 (the smallest that is drawn) to 1 (the largest).
+        shapes: finding -> field of its lesions -> wanted value, see :mod:`medground.worlds.phantom.shapes`.
         devices: kinds that are there; None for what the devices' own streams say.
     """
 
@@ -60,6 +62,7 @@ class Wishes:
     view: str | None = None
     values: Mapping[str, Value] = field(default_factory=dict)
     sizes: Mapping[str, float] = field(default_factory=dict)
+    shapes: Mapping[str, Shape] = field(default_factory=dict)
     devices: tuple[str, ...] | None = None
 
 
@@ -129,7 +132,7 @@ class Scene:
         Raises:
             ConfigError: the case does not have it, or it is the heart itself.
         """
-        _require(finding, [f for f in self.findings if f in MAKERS])
+        _require(finding, [f for f in self.findings if f in LESIONS])
         return self._with(findings=self.findings, attempts={**self.wishes.attempts, finding: attempt})
 
     def sized(self, finding: str, share: float) -> Scene:
@@ -144,6 +147,20 @@ class Scene:
         """
         _require(finding, self.findings)
         return self._with(findings=self.findings, sizes={**self.wishes.sizes, finding: share})
+
+    def shaped(self, finding: str, **shape: float | str) -> Scene:
+        """Return the same case with lesions of another shape, at the same place.
+
+        Args:
+            finding: a lesion that the case has.
+            shape: fields of the lesion (``a``, ``b``, ``turn``, ``amount``, ...) and their values, inside the ranges of
+                :data:`medground.worlds.phantom.shapes.SHAPES`; ``form`` of an atelectasis: ``plate`` or ``wedge``.
+
+        Raises:
+            ConfigError: the case does not have it, or it cannot have this shape.
+        """
+        _require(finding, [f for f in self.findings if f in LESIONS])
+        return self._with(findings=self.findings, shapes={**self.wishes.shapes, finding: shape})
 
     def in_view(self, view: str) -> Scene:
         """Return the same patient in the other view: heart, domes, pose and exposure as that view has them."""
@@ -161,7 +178,7 @@ class Scene:
         if before != after and "values" not in changes:
             # The wish for a heart's width gives way to the wish for a finding.
             changes["values"] = {task: value for task, value in kept["values"].items() if task != "cardiomegaly"}
-        elif changes.keys() <= {"findings", "attempts", "sizes"}:
+        elif changes.keys() <= {"findings", "attempts", "sizes", "shapes"}:
             return self._lesioned(Wishes(**{**kept, **changes}))
         return make_scene(self.seed, self.case, **{**kept, **changes})
 
@@ -169,7 +186,7 @@ class Scene:
         """Return the scene with other lesions; thorax, exposure and the rest stay as they are."""
         _check(asked)
         present: tuple[str, ...] = tuple(finding for finding in FINDINGS if finding in (asked.findings or ()))
-        lesions = {f: _lesions(self.seed, self.case, f, self.anatomy, asked) for f in present if f in MAKERS}
+        lesions = {f: _lesions(self.seed, self.case, f, self.anatomy, asked) for f in present if f in LESIONS}
         return replace(self, wishes=asked, findings=present, lesions=lesions)
 
 
@@ -192,6 +209,7 @@ def make_scene(
     view: str | None = None,
     values: Mapping[str, Value] | None = None,
     sizes: Mapping[str, float] | None = None,
+    shapes: Mapping[str, Shape] | None = None,
     devices: Sequence[str] | None = None,
 ) -> Scene:
     """Return the scene of one case.
@@ -205,6 +223,8 @@ def make_scene(
         view: PA or AP; by default the case's own. Words and leads then do not follow it.
         values: task -> wanted value; the parameter of the anatomy is solved for.
         sizes: finding -> 0 (smallest) to 1 (largest).
+        shapes: finding -> field of its lesions -> value, see :data:`medground.worlds.phantom.shapes.SHAPES`; a size
+            comes after them.
         devices: kinds that are there; by default what the devices' streams say.
 
     Raises:
@@ -223,6 +243,7 @@ def make_scene(
         view,
         MappingProxyType(dict(values or {})),
         MappingProxyType(dict(sizes or {})),
+        MappingProxyType({finding: MappingProxyType(dict(shape)) for finding, shape in (shapes or {}).items()}),
         None if devices is None else tuple(devices),
     )
     _check(asked)
@@ -248,7 +269,7 @@ def make_scene(
         anatomy=anatomy,
         heart=heart,
         heart_ratio=ratio,
-        lesions={f: _lesions(seed, case, f, anatomy, asked) for f in present if f in MAKERS},
+        lesions={f: _lesions(seed, case, f, anatomy, asked) for f in present if f in LESIONS},
         vessels=draw_vessels(stream(seed, case, "vessels"), anatomy.carina),
         exposure=exposure,
         marker=draw_marker(stream(seed, case, "marker"), follows),
@@ -261,6 +282,7 @@ def _check(asked: Wishes) -> None:
         ("finding", asked.findings or (), FINDINGS),
         ("finding", tuple(asked.attempts), FINDINGS),
         ("size of a finding", tuple(asked.sizes), RESIZABLE),
+        ("shape of a finding", tuple(asked.shapes), LESIONS),
         ("device", asked.devices or (), DEVICES),
         ("population", (asked.population,), POPULATIONS),
         ("view", () if asked.view is None else (asked.view,), ("PA", "AP")),
@@ -273,6 +295,10 @@ def _check(asked: Wishes) -> None:
     for finding, share in asked.sizes.items():
         if not 0 <= share <= 1:
             raise ConfigError(f"a phantom cannot be drawn with this size of {finding}", expected="0 to 1", got=share)
+    for finding, shape in asked.shapes.items():
+        form, known = shape.get("form"), FORMS.get(finding, ())
+        if form is not None and form not in known:
+            raise ConfigError(f"a phantom has no such form of {finding}", expected=", ".join(known) or "none", got=form)
     check_wishes(asked.values)
 
 
@@ -296,8 +322,6 @@ def _wanted(seed: int, case: int, asked: Wishes, view: str) -> tuple[dict[str, V
     return wanted, tuple(finding for finding in FINDINGS if finding in present)
 
 
-LESIONS: Final = tuple(finding for finding in FINDINGS if finding != HEART)
-
 RESIZABLE: Final = ("Effusion", "Mass", "Nodule", "Pneumothorax")
 """Findings whose size is one number."""
 
@@ -318,7 +342,10 @@ def _lesions(seed: int, case: int, finding: str, anatomy: Anatomy, asked: Wishes
     attempt = asked.attempts.get(finding, 0)
     shape, place = stream(seed, case, finding), stream(seed, case, finding, "place", attempt)
     side = int(chance(stream(seed, case, finding, "side"), 0.5)) ^ (attempt % 2)
-    lesions = MAKERS[finding](shape, place, anatomy, side)
+    wanted = asked.shapes.get(finding, {})
+    form = wanted.get("form")
+    lesions = make_lesions(finding, shape, place, anatomy, side, None if form is None else str(form))
+    lesions = tuple(shaped(finding, lesion, wanted) for lesion in lesions) if wanted else lesions
     if finding in asked.sizes:
         lesions = tuple(resized(finding, lesion, asked.sizes[finding]) for lesion in lesions)
     return lesions

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from medground.worlds.phantom.findings import Lesion
 from medground.worlds.phantom.lesions import apply
 from medground.worlds.phantom.scene import HEART as ENLARGED_HEART, Scene
+from medground.worlds.phantom.shapes import Lesion
 from medground.worlds.phantom.tissue import AORTA, HEART, LEFT_LUNG, RIGHT_LUNG, ZONE, tissue
 
 Mask = NDArray[np.bool_]

@@ -7,13 +7,13 @@ the place in the picture before what is measured in its pixels.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
 import numpy as np
 
 from medground.errors import ConfigError
 from medground.worlds.phantom import geometry
-from medground.worlds.phantom.anatomy import Anatomy, Pose
+from medground.worlds.phantom.anatomy import RANGES, Anatomy, Pose, Span
 from medground.worlds.phantom.exposure import Exposure
 from medground.worlds.phantom.heart import shape_heart
 from medground.worlds.phantom.outlines import AXIS, diaphragm
@@ -23,6 +23,56 @@ from medground.worlds.phantom.tasks import CRITERIA, Value
 _WAVES: Final = np.linspace(0.0, 0.06, 241)
 _DOMES: Final = {7: 0.57, 8: 0.61, 9: 0.66, 10: 0.71}
 """Height of the right dome by the rib that crosses it; what is left over goes into the distance between ribs."""
+
+
+class Framing(NamedTuple):
+    """How a thorax is put into the picture; shares of the picture's side."""
+
+    zoom: Span = (0.88, 1.06)
+    across: Span = (0.15, 0.85)  # where in the room that is left, so that no margin is always the same
+    along: Span = (0.1, 0.9)
+    cut: Span = (0.004, 0.012)  # what is cut off: seen at the border, and not more than a sign of it
+    cut_bottom: Span = (-0.01, 0.025)  # a bottom is cut where the costophrenic angle has no room of 0.03
+    edge: Span = (0.004, 0.02)  # collimation that cuts nothing
+    collimated: float = 0.25  # share of borders that have it
+    cutting: Span = (0.012, 0.05)  # collimation that has come too far in
+    cutting_share: float = 0.5  # of the cuts; the others are made by the picture's edge
+    filled: float = 0.66  # least height of the lungs: a radiographer sees to it that they fill the picture
+    tall: float = 0.87  # and most: the margins that shall be free need room
+    wide: float = 0.93  # and most of their width
+    side: float = 0.01  # free beside each lung
+    apex: float = 0.015  # free above
+    below: float = 0.115  # free above and below together
+
+
+FRAMING: Final = Framing()
+
+BREATH: Final = 0.03
+"""How far the dome lies from the height of its rib: no two patients breathe alike."""
+
+ON_RIB: Final = 0.2
+"""How far the dome lies from its rib's middle, of the distance between ribs: never in a gap between two."""
+
+SHIFT: Final = (0.048, 0.072)
+"""How far a shifted trachea lies off: wholly beyond the midline, on most levels."""
+
+ASCENDING_HALF: Final = (0.030, 0.038)
+"""Half width of an ascending aorta that stands apart."""
+
+ASCENDING_HEIGHT: Final = (0.100, 0.115)
+"""Its half height."""
+
+ASCENDING_ALONG: Final = (0.25, 0.40)
+"""Where it lies between the trachea's lower end and the heart's right border."""
+
+CLEAR: Final = 1.15
+"""Distance from the line, in its own radii, of an ascending aorta that does not cross it: a pixel or two."""
+
+WAVE_LENGTH: Final = (0.22, 0.28)
+"""Wave length of a tortuous aorta: about two bends down to the dome."""
+
+WAVE_PHASE: Final = 0.6
+"""Radians: its first bend goes to either side, not always at the same height."""
 
 _BLADE_CONTRAST: Final = 2.4
 """Shoulder blades that are asked about are drawn denser, so that their overlap can be seen."""
@@ -77,9 +127,12 @@ def _number(value: Value) -> float:
 def _breathe(anatomy: Anatomy, seed: int, case: int, rib: int) -> Anatomy:
     """Set domes and ribs so that this rib crosses the right dome on the mid-clavicular line."""
     rng = stream(seed, case, "inspiration", "place")
-    wanted, phase = _DOMES[rib] + uniform(rng, -0.03, 0.03), rib - 0.5 + uniform(rng, -0.2, 0.2)
+    wanted, phase = _DOMES[rib] + uniform(rng, -BREATH, BREATH), rib - 0.5 + uniform(rng, -ON_RIB, ON_RIB)
     # One table holds both domes, so they are made anew; the depths of the angles come from this task's stream.
-    angles, gap = (uniform(rng, 0.03, 0.065), uniform(rng, 0.03, 0.065)), anatomy.dome_peaks[1] - anatomy.dome_peaks[0]
+    angles, gap = (
+        (uniform(rng, *RANGES.angle), uniform(rng, *RANGES.angle)),
+        anatomy.dome_peaks[1] - anatomy.dome_peaks[0],
+    )
     right = wanted
     for _ in range(4):
         dome, bases = diaphragm(angles, anatomy.cage_half_width, right, right + gap)
@@ -99,22 +152,21 @@ def _frame(anatomy: Anatomy, exposure: Exposure, seed: int, case: int, border: s
     """Place the thorax so that nothing of the lungs is cut, or that one border cuts them a little."""
     rng = stream(seed, case, "inclusion", "place")
     turn = np.arctan2(anatomy.pose.b, anatomy.pose.a)
-    zoom, across, along = uniform(rng, 0.88, 1.06), uniform(rng, 0.15, 0.85), uniform(rng, 0.1, 0.9)
-    cut, collimated = uniform(rng, 0.004, 0.012), chance(rng, 0.5)
-    edges = [uniform(rng, 0.004, 0.02) if chance(rng, 0.25) else 0.0 for _ in range(4)]
+    f = FRAMING
+    zoom, across, along = uniform(rng, *f.zoom), uniform(rng, *f.across), uniform(rng, *f.along)
+    cut, collimated = uniform(rng, *f.cut), chance(rng, f.cutting_share)
+    edges = [uniform(rng, *f.edge) if chance(rng, f.collimated) else 0.0 for _ in range(4)]
     pose = Pose(float(np.cos(turn)), float(np.sin(turn)), 0.0, 0.0)
     box = _box(anatomy._replace(pose=pose))
     height, width = box[3] - box[1], box[2] - box[0]
-    # Lungs fill the picture, as a radiographer sees to; they leave room for the margins that shall be free.
-    zoom = min(max(zoom, 0.66 / height), 0.87 / height, 0.93 / width)
+    zoom = min(max(zoom, f.filled / height), f.tall / height, f.wide / width)
     left, top, right, foot = (side * zoom for side in box)
     side = {"left": 2, "right": 0, "apex": 1, "bottom": 3}.get(border, -1)
-    # A cut is made by the picture's edge, or by a collimator that has come too far in.
     if side >= 0 and collimated:
-        edges[side] = uniform(rng, 0.012, 0.05)
+        edges[side] = uniform(rng, *f.cutting)
     free_x, free_y = 1 - edges[0] - edges[2] - (right - left), 1 - edges[1] - edges[3] - (foot - top)
-    x = edges[0] + 0.01 + across * (free_x - 0.02) - left
-    y = edges[1] + 0.015 + along * (free_y - 0.115) - top
+    x = edges[0] + f.side + across * (free_x - 2 * f.side) - left
+    y = edges[1] + f.apex + along * (free_y - f.below) - top
     if border == "right":
         x = edges[0] - cut - left
     elif border == "left":
@@ -122,7 +174,7 @@ def _frame(anatomy: Anatomy, exposure: Exposure, seed: int, case: int, border: s
     elif border == "apex":
         y = edges[1] - cut - top
     elif border == "bottom":
-        y = 1 - edges[3] - uniform(rng, -0.01, 0.025) - foot
+        y = 1 - edges[3] - uniform(rng, *f.cut_bottom) - foot
     a, b = pose.a / zoom, pose.b / zoom
     placed = Pose(a, b, -(a * x - b * y), -(b * x + a * y))
     return anatomy._replace(pose=placed), exposure._replace(edges=(edges[0], edges[1], edges[2], edges[3]))
@@ -150,7 +202,7 @@ def _widen(anatomy: Anatomy, share: float) -> Anatomy:
 def _shift(anatomy: Anatomy, exposure: Exposure, seed: int, case: int, direction: str) -> Anatomy:
     """Push the trachea to one side above the arch, or to one side and lower down to the other."""
     rng = stream(seed, case, "trachea_deviation", "place")
-    amount = uniform(rng, 0.048, 0.072)
+    amount = uniform(rng, *SHIFT)
     upper, _, lower = direction.partition("&")
     sign = {"flat": 0.0, "right": -1.0, "left": 1.0}[upper]
     # The gentle swing stays small, so that it decides no level.
@@ -193,7 +245,10 @@ def _arch(anatomy: Anatomy, seed: int, case: int, wanted: Mapping[str, Value]) -
     line = min(anatomy.descending_x, outer - anatomy.descending - 0.006)
     if winding is not None:
         rng = stream(seed, case, "descending_aorta_tortuous", "place")
-        length, phase = uniform(rng, 0.22, 0.28), uniform(rng, -0.6, 0.6) + (0.0 if chance(rng, 0.5) else np.pi)
+        length, phase = (
+            uniform(rng, *WAVE_LENGTH),
+            uniform(rng, -WAVE_PHASE, WAVE_PHASE) + (0.0 if chance(rng, 0.5) else np.pi),
+        )
         wave = (0.0, length, phase, geometry.descending_span(anatomy)[1])
         anatomy = anatomy._replace(descending_x=line, descending_wave=wave)
         found = geometry.tortuosity(anatomy, _WAVES)
@@ -253,12 +308,12 @@ def _heart(anatomy: Anatomy, ratio: float) -> Anatomy:
 def _ascend(anatomy: Anatomy, seed: int, case: int, share: float) -> Anatomy:
     """Set the ascending aorta so that this share of it lies beyond the line from heart to trachea."""
     rng = stream(seed, case, "ascending_aorta_enlargement", "place")
-    half, height, along = uniform(rng, 0.030, 0.038), uniform(rng, 0.100, 0.115), uniform(rng, 0.25, 0.40)
+    half, height, along = uniform(rng, *ASCENDING_HALF), uniform(rng, *ASCENDING_HEIGHT), uniform(rng, *ASCENDING_ALONG)
     point, normal = geometry.ascending_line(anatomy, anatomy.heart, anatomy.heart_ratio)
     low = np.array(geometry.heart_extremes(anatomy, anatomy.heart, anatomy.heart_ratio)[0])
     support = float(np.hypot(normal[0] * half, normal[1] * height))
-    # Shares fall with the distance; one that misses the line keeps clear of it by a pixel or two.
-    distance = float(np.interp(-share, -_SHARES, _DISTANCES)) if share else 1.15
+    # Shares fall with the distance.
+    distance = float(np.interp(-share, -_SHARES, _DISTANCES)) if share else CLEAR
     middle = point + along * (low - point) + distance * support * normal
     return anatomy._replace(ascending=(float(middle[0]), float(middle[1]), half, height))
 

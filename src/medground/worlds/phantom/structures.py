@@ -15,12 +15,12 @@ import numpy as np
 
 from medground.worlds.phantom import geometry
 from medground.worlds.phantom.anatomy import Anatomy
-from medground.worlds.phantom.bones import BLADE_HEIGHT, BLADE_TOP, CAGE, clavicle_line
+from medground.worlds.phantom.bones import BLADE, BLADE_HEIGHT, BLADE_TOP, CAGE, clavicle_line
 from medground.worlds.phantom.outlines import PHASES
 from medground.worlds.phantom.scene import Scene
 from medground.worlds.phantom.silhouette import SIDES, Mask, Stage
 from medground.worlds.phantom.tasks import REFERENCE_WIDTH
-from medground.worlds.phantom.tissue import HEART, KNOB_STRETCH, LEFT_LUNG, RIGHT_LUNG
+from medground.worlds.phantom.tissue import HEART, KNOB_STRETCH, LEFT_LUNG, RIGHT_LUNG, SPINE
 
 Grid = geometry.Floats
 
@@ -136,9 +136,8 @@ def _bones(anatomy: Anatomy, x: Grid, y: Grid) -> dict[str, Mask]:
     down, away = (y - anatomy.apex - BLADE_TOP) / BLADE_HEIGHT, np.abs(x)
     masks = {}
     for side, name in enumerate(SIDES):
-        # The same two edges as the drawing's.
-        inner = anatomy.scapulae[side] + 0.05 * down + 0.02 * down * down
-        outer = anatomy.scapulae[side] + 0.15 - 0.08 * down
+        inner = anatomy.scapulae[side] + BLADE.lean * down + BLADE.bow * down * down
+        outer = anatomy.scapulae[side] + BLADE.width - BLADE.taper * down
         masks[f"{name}_scapula"] = (down > 0) & (down < 1) & (away > inner) & (away < outer) & ((x > 0) == (side == 1))
     inside = (x < -0.02) & (away < geometry.at(anatomy.cage, y) + CAGE.wall) & (y > anatomy.apex - 0.03)
     phase = np.full(x.shape, -1.0, np.float32)
@@ -164,8 +163,7 @@ def _landmarks(scene: Scene, size: int) -> dict[str, Any]:
     points: dict[str, Any] = {
         "content_box": content_box(scene, size),
         "mid_clavicular_x": point(*geometry.midclavicular(anatomy))[0],
-        # The spot of a spinous process lies at this share of a vertebra's height.
-        "spinous_points": [point(anatomy.spinous, float((k + 0.62) * anatomy.vertebra)) for k in vertebrae],
+        "spinous_points": [point(anatomy.spinous, float((k + SPINE.spinous) * anatomy.vertebra)) for k in vertebrae],
         "vertebra_points": [point(0.0, float((k + 0.5) * anatomy.vertebra)) for k in vertebrae],
         "carina": point(middle, anatomy.carina),
         "trachea_bottom": point(middle, anatomy.carina),

@@ -100,6 +100,8 @@ class Middle(NamedTuple):
     aorta_below: float = 0.02  # the aorta passes the diaphragm a little below the dome
     end: float = 0.012  # where it meets the midline, on the left of it
     course: float = 0.6  # height over which it gets there
+    wave_in: float = 0.05  # waves of a tortuous aorta begin below the knob
+    wave_out: float = 0.06  # and end at the dome
 
 
 class Belly(NamedTuple):
@@ -113,6 +115,7 @@ class Belly(NamedTuple):
     edge: float = 0.012  # sharp edge on the dome
     bubble_wide: float = 1.25  # a gastric bubble lies flat
     bubble_edge: float = 0.02  # and begins below the dome
+    bubble_full: float = 0.4  # it is nearly as lucent at its rim as in its middle
 
 
 class Breast(NamedTuple):
@@ -140,6 +143,11 @@ class Spine(NamedTuple):
     pedicle: float = 0.38  # their height
     spinous: float = 0.62  # height of the spinous process: it hangs down
     spot: float = 0.05  # density of either
+    follow: float = 0.5  # pedicles lie nearer to the axis than the spinous process: they follow a turn by half
+    pedicle_half: float = 0.007  # a pedicle is an upright ring
+    pedicle_height: float = 0.011
+    process_half: float = 0.005  # a spinous process a narrow drop
+    process_height: float = 0.014
 
 
 class Airway(NamedTuple):
@@ -303,7 +311,7 @@ def descending_middle(y: float, top: float, line: float, wave: tuple[float, floa
     middle = (line - MIDDLE.end) * (1.0 - smooth(down / MIDDLE.course)) + MIDDLE.end
     if wave[0] == 0.0:
         return middle
-    fade = smooth(down / 0.05) * (1.0 - smooth((y - wave[3]) / 0.06))
+    fade = smooth(down / MIDDLE.wave_in) * (1.0 - smooth((y - wave[3]) / MIDDLE.wave_out))
     return middle + wave[0] * fade * math.sin(2.0 * math.pi * down / wave[1] + wave[2])
 
 
@@ -337,7 +345,7 @@ def _abdomen(
     dx, dy = (x - bubble[0]) / (BELLY.bubble_wide * bubble[2]), (y - bubble[1]) / bubble[2]
     q = 1.0 - dx * dx - dy * dy
     if q > 0.0:
-        value -= bubble[3] * q**0.4 * min(1.0, below / BELLY.bubble_edge)
+        value -= bubble[3] * q**BELLY.bubble_full * min(1.0, below / BELLY.bubble_edge)
     return value
 
 
@@ -363,10 +371,10 @@ def _spine(x: float, y: float, contrast: float, period: float, spinous: float) -
     if SPINE.plate_low < end < SPINE.plate_high:
         body = SPINE.plate
     value = contrast * body * (1.0 - smooth((q - SPINE.edge) / SPINE.edge_over))
-    # Pedicles follow the turn by half: they lie nearer to the axis than the spinous process.
-    out = abs(x - 0.5 * spinous) - SPINE.pedicle_out * half
-    value += _spot(out / 0.007, (phase - SPINE.pedicle) * period / 0.011)
-    return value + _spot((x - spinous) / 0.005, (phase - SPINE.spinous) * period / 0.014)
+    out = abs(x - SPINE.follow * spinous) - SPINE.pedicle_out * half
+    value += _spot(out / SPINE.pedicle_half, (phase - SPINE.pedicle) * period / SPINE.pedicle_height)
+    process = (phase - SPINE.spinous) * period / SPINE.process_height
+    return value + _spot((x - spinous) / SPINE.process_half, process)
 
 
 @kernel

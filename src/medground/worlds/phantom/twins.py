@@ -13,7 +13,8 @@ from typing import Final
 import numpy as np
 
 from medground.worlds.phantom.facts import IN_THIRD, ON_REGION, OUTSIDE, ZONED, facts
-from medground.worlds.phantom.scene import HEART, LESIONS, RESIZABLE, Population, Scene, make_scene, place_lesions
+from medground.worlds.phantom.findings import LESIONS
+from medground.worlds.phantom.scene import HEART, RESIZABLE, Population, Scene, make_scene, place_lesions
 from medground.worlds.phantom.silhouette import SIDES, Stage, anatomies
 from medground.worlds.phantom.streams import stream
 
