@@ -12,14 +12,22 @@ SOURCE = Path(__file__).parents[1] / "src" / "medground"
 BENCHMARKS = sorted(p.name for p in (SOURCE / "benchmarks").iterdir() if (p / "__init__.py").exists())
 ROOMS = ("benchmarks", "reporting")
 """A benchmark's folder in these may name it, and no other file of them."""
-SHARED = ("running", "reporting", "benchmarks", "judges", "readers", "tools", "explainers", "datasets")
-"""Packages that must not know any benchmark by name."""
+SHARED = sorted(p.relative_to(SOURCE).as_posix() for p in SOURCE.iterdir() if p.suffix == ".py" or p.is_dir())
+"""Files and packages: none may know any benchmark by name."""
+DATA = {
+    "commands/demo.py",  # a run file
+    "commands/train.py",  # names of models that ship
+}
+"""Files that are data; models and worlds of a benchmark say whose they are."""
+OF_MODELS = ("models", "training", "worlds")
 
 
-def files_of(package: str) -> Iterator[Path]:
-    for path in sorted((SOURCE / package).rglob("*.py")):
-        inside = path.relative_to(SOURCE).parts[1]
-        if package not in ROOMS or inside not in BENCHMARKS:
+def files_of(place: str) -> Iterator[Path]:
+    root = SOURCE / place
+    for path in [root] if root.suffix else sorted(root.rglob("*.py")):
+        parts = path.relative_to(SOURCE).parts
+        room = parts[0] in ROOMS and len(parts) > 2 and parts[1] in BENCHMARKS
+        if not room and "/".join(parts) not in DATA:
             yield path
 
 
@@ -55,10 +63,33 @@ def test_there_are_benchmarks_and_shared_files() -> None:
     assert sum(1 for package in SHARED for _ in files_of(package)) > 60
 
 
-@pytest.mark.parametrize("package", SHARED)
-def test_nothing_shared_names_a_benchmark(package: str) -> None:
-    for path in files_of(package):
+@pytest.mark.parametrize("place", [place for place in SHARED if place not in OF_MODELS])
+def test_nothing_shared_names_a_benchmark(place: str) -> None:
+    for path in files_of(place):
         assert not named(path), f"{path.relative_to(SOURCE)} names {', '.join(named(path))}"
+
+
+@pytest.mark.parametrize("place", SHARED)
+def test_nothing_shared_enters_a_benchmark(place: str) -> None:
+    for path in files_of(place):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        modules = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+        modules += [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+        entered = [m for m in modules if any(f".{room}.{name}" in m for room in ROOMS for name in BENCHMARKS)]
+        assert not entered, f"{path.relative_to(SOURCE)} imports {', '.join(entered)}"
+
+
+def test_what_is_data_is_there_and_names_one() -> None:
+    assert all(named(SOURCE / name) for name in DATA)
+
+
+def test_no_capability_is_guessed() -> None:
+    """What a benchmark can do stands in its doors; nobody looks for its methods."""
+    for place in ("commands", "running", "reporting", "benchmarks", "session.py", "suite.py"):
+        for path in files_of(place):
+            calls = [n for n in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(n, ast.Call)]
+            guessed = [n.lineno for n in calls if isinstance(n.func, ast.Name) and n.func.id == "hasattr"]
+            assert not guessed, f"{path.relative_to(SOURCE)}, line {guessed[0]}: hasattr"
 
 
 @pytest.mark.parametrize("room", ROOMS)

@@ -13,6 +13,8 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from medground.commands.build import Builds
+from medground.commands.train import app as train_app
 from medground.errors import LimitError, MedgroundError
 
 app = typer.Typer(
@@ -22,9 +24,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-build_app = typer.Typer(no_args_is_help=True, help="Make the items of a benchmark, or a dataset, in a folder.")
-train_app = typer.Typer(no_args_is_help=True, help="Train a model that ships with medground again.")
-app.add_typer(build_app, name="build")
+app.add_typer(
+    typer.Typer(cls=Builds, no_args_is_help=True, help="Make the items of a benchmark, or a dataset, in a folder."),
+    name="build",
+)
 app.add_typer(train_app, name="train")
 
 RunFileArg = Annotated[Path, typer.Argument(metavar="FILE", help="the run file (YAML)")]
@@ -42,22 +45,6 @@ class Images(StrEnum):
     no = "no"
 
 
-class Variant(StrEnum):
-    """Which world of GridVQA-X."""
-
-    pure = "pure"
-    spurious = "spurious"
-
-
-class Preset(StrEnum):
-    """Named plans of GridVQA-X."""
-
-    paper = "paper"
-    both_densities = "both-densities"
-    six = "six"
-    eight = "eight"
-
-
 class TableForm(StrEnum):
     """How a table is written."""
 
@@ -65,13 +52,6 @@ class TableForm(StrEnum):
     csv = "csv"
     md = "md"
     tex = "tex"
-
-
-class Confusers(StrEnum):
-    """How confusers are placed."""
-
-    strict = "strict"
-    released = "released"
 
 
 @app.command()
@@ -240,199 +220,21 @@ def verify(
     raise typer.Exit(0 if all(result.passed for result in results) else 1)
 
 
-@build_app.command("phantom")
-def build_phantom(
-    out: Annotated[Path, typer.Argument(metavar="FOLDER")],
-    cases: Annotated[int, typer.Option("--cases", min=1)] = 200,
-    size: Annotated[int, typer.Option("--size", min=64, help="pixels a side")] = 512,
-    seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
-    population: Annotated[str, typer.Option("--population", help="default, or tasks: balanced labels")] = "default",
-    workers: Annotated[int, typer.Option("--workers", min=1)] = 1,
-) -> None:
-    """Draw closed-world chest radiographs with exact masks, in the layout of `manifest`."""
-    from medground.worlds.phantom.build import build
-
-    typer.echo(build(out, cases=cases, size=size, seed=seed, population=population, workers=workers))
-
-
-@build_app.command("gridvqa_x")
-def build_gridvqa_x(
-    out: Annotated[Path, typer.Argument(metavar="FOLDER")],
-    preset: Annotated[Preset, typer.Option("--preset")] = Preset.paper,
-    variant: Annotated[Variant, typer.Option("--variant")] = Variant.pure,
-    per_bucket: Annotated[int | None, typer.Option("--per-bucket", min=1, help="scenes of each kind")] = None,
-    confusers: Annotated[
-        Confusers, typer.Option("--confusers", help="as the proof asks, or as released")
-    ] = Confusers.strict,
-    seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
-    workers: Annotated[int, typer.Option("--workers", min=1)] = 1,
-) -> None:
-    """Draw scenes and questions with causal ground truth, for images and words."""
-    from medground.worlds.gridvqa.build import PRESETS, Plan, build
-
-    asked = {"variant": variant.value, "confusers": confusers.value, "seed": seed}
-    asked |= {} if per_bucket is None else {"per_bucket": per_bucket}
-    typer.echo(build(out, Plan(**(PRESETS[preset.value] | asked)), workers=workers))
-
-
-@build_app.command("cxreasondial")
-def build_cxreasondial(
-    out: Annotated[Path, typer.Argument(metavar="FOLDER")],
-    cases: Annotated[int, typer.Option("--cases", min=1, help="phantoms, where no masks are given")] = 100,
-    size: Annotated[int, typer.Option("--size", min=64, help="pixels a side of the phantoms")] = 256,
-    masks: Annotated[Path | None, typer.Option("--masks", help="folder of masks, one folder a case")] = None,
-    pictures: Annotated[bool, typer.Option("--pictures/--no-pictures", help="draw the phantoms")] = True,
-    seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
-) -> None:
-    """Measure twelve diagnostic tasks and ask about them: dialogues as JSONL, with a report of what they can test."""
-    from medground.commands import cxreasondial
-
-    typer.echo(cxreasondial.build(out, cases, size, seed, masks, pictures))
-
-
-@build_app.command("heal_medvqa")
-def build_heal_medvqa(
-    out: Annotated[Path, typer.Argument(metavar="FOLDER")],
-    dataset: Annotated[
-        str, typer.Option("--dataset", help="whose pictures; see `medground list datasets`")
-    ] = "phantom",
-    option: Annotated[
-        list[str] | None, typer.Option("--option", metavar="KEY=VALUE", help="of the dataset, such as root=/data/nih")
-    ] = None,
-    given: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="of the benchmark: masks.source=thirds"),
-    ] = None,
-    pictures: Annotated[bool, typer.Option("--pictures", help="write every perturbed picture, too")] = False,
-    seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
-) -> None:
-    """Ask about findings in regions: questions, perturbations and controls, as JSONL and Parquet."""
-    from medground.commands import heal
-
-    made = heal.build(out, dataset, heal.mapping(option), heal.mapping(given), seed=seed, pictures=pictures)
-    typer.echo(made)
-
-
-@build_app.command("medical_checklist")
-def build_medical_checklist(
-    out: Annotated[Path, typer.Argument(metavar="FOLDER")],
-    captions: Annotated[Path | None, typer.Option("--captions", help="folder or file of the source")] = None,
-    source: Annotated[str, typer.Option("--source", help="phantom, roco, rocov2, medicat, table")] = "phantom",
-    images: Annotated[
-        Path | None, typer.Option("--images", help="folder of the pictures; missing ones are counted")
-    ] = None,
-    terminology: Annotated[
-        str, typer.Option("--terminology", help="embedded, umls, ncit, obo, medmentions, tsv")
-    ] = "embedded",
-    terminology_path: Annotated[Path | None, typer.Option("--terminology-path")] = None,
-    terminology_type: Annotated[str | None, typer.Option("--terminology-type", help="type of an OBO file")] = None,
-    sampling: Annotated[str, typer.Option("--sampling", help="uniform (the paper), frequency, nearest")] = "frequency",
-    placing: Annotated[
-        str, typer.Option("--placing", help="same: forms seen in such a place; any (the paper)")
-    ] = "same",
-    refine: Annotated[
-        str, typer.Option("--refine", help="none, reciprocal, reciprocal_window, reciprocal_type, cells")
-    ] = "none",
-    licences: Annotated[str, typer.Option("--licences", help="open, derivatives, any")] = "derivatives",
-    require_image: Annotated[bool, typer.Option("--require-image", help="leave captions without picture out")] = False,
-    pairs: Annotated[int, typer.Option("--pairs", min=1, help="scene pairs of phantoms")] = 400,
-    size: Annotated[int, typer.Option("--size", min=64, help="pixels a side of phantoms")] = 224,
-    seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
-    workers: Annotated[int, typer.Option("--workers", min=1)] = 1,
-) -> None:
-    """Make caption tests: of phantoms, or of captions on disk. Writes items, reference captions and a report."""
-    from medground.commands import checklist
-
-    if source == "phantom":
-        typer.echo(checklist.build_phantom(out, pairs=pairs, size=size, seed=seed, workers=workers))
-        return
-    if captions is None:
-        raise typer.BadParameter("captions from disk need --captions PATH")
-    asked = checklist.Asked(
-        source=source,
-        captions=captions,
-        images=images,
-        require_image=require_image,
-        licences=licences,
-        terminology=terminology,
-        terminology_path=terminology_path,
-        terminology_type=terminology_type,
-        sampling=sampling,
-        placing=placing,
-        refine=refine,
-        seed=seed,
-    )
-    typer.echo(checklist.build_items(out, asked, workers=workers))
-
-
 @app.command()
 def audit(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="items.jsonl, a CSV of items, or the folder of a build")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="items, as a file or the folder of a build")],
     reference: Annotated[Path | None, typer.Option("--reference", help="true captions with their papers")] = None,
     language_model: Annotated[Path | None, typer.Option("--language-model", help="folder of a causal model")] = None,
     seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
+    benchmark: Annotated[str | None, typer.Option("--benchmark", help="whose items, where several can tell")] = None,
     json: Json = False,
 ) -> None:
-    """Say what can be solved without the image: blind scorers over the captions of a benchmark."""
-    from medground.commands import checklist
+    """Say what can be solved without the image: blind scorers over the items of a benchmark."""
+    from medground import terminal
+    from medground.commands import audit as auditing
 
-    found = checklist.audit_file(file, reference, language_model, seed=seed)
-    typer.echo(checklist.as_json(found) if json else checklist.as_text(found))
-
-
-@train_app.command("reference")
-def train_reference(
-    out: Annotated[Path, typer.Option("--out", help="folder for weights, card and log")],
-    nih: Annotated[Path | None, typer.Option("--nih", help="NIH ChestX-ray14; half its patients are used")] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
-) -> None:
-    """Train the reference model from scratch."""
-    from medground.training.reference import train_reference as train
-
-    typer.echo(train(out, nih=nih, seed=seed))
-
-
-@train_app.command("chat")
-def train_chat(
-    out: Annotated[Path, typer.Option("--out", help="folder for weights, card, curve and checkpoint")],
-    twin: Annotated[bool, typer.Option("--twin", help="the shortcut twin, whose answers ignore the region")] = False,
-    seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
-    workers: Annotated[int, typer.Option("--workers", min=1, help="processes that draw")] = 1,
-) -> None:
-    """Train the small chat model on phantoms; a stopped training goes on."""
-    from medground.training.chat import train_chat as train
-
-    typer.echo(train(out, twin=twin, seed=seed, workers=workers))
-
-
-@train_app.command("loba")
-def train_loba(
-    llava: Annotated[Path, typer.Option("--llava", help="folder of a LLaVA of transformers")],
-    sam: Annotated[Path, typer.Option("--sam", help="folder of a SAM-type model, such as MedSAM")],
-    questions: Annotated[Path, typer.Option("--questions", help="JSON lines: image, question, answer, anatomy, mask")],
-    out: Annotated[Path, typer.Option("--out", help="folder for adapters, segmenter, curve and checkpoint")],
-    steps: Annotated[int, typer.Option("--steps", min=1)] = 1000,
-    rate: Annotated[float, typer.Option("--rate", min=0, help="the paper tried 1e-4, 1e-5, 1e-6")] = 1e-4,
-    seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
-) -> None:
-    """Teach a LLaVA folder to locate before it answers (LobA); a stopped training goes on."""
-    from medground.training.loba import train_loba as train
-    from medground.training.loop import Schedule
-
-    schedule = Schedule(steps=steps, rate=rate, warm_up=min(50, steps), decay=0.0, seed=seed)
-    typer.echo(train(llava, sam, questions, out, schedule=schedule))
-
-
-@train_app.command("gridvqa_x")
-def train_gridvqa_x(
-    out: Annotated[Path, typer.Option("--out", help="the .safetensors file; its accuracy tables go beside it")],
-    variant: Annotated[Variant, typer.Option("--variant", help="which of the pair")] = Variant.pure,
-) -> None:
-    """Train one network of the GridVQA-X pair from scratch."""
-    from medground.training.gridvqa import train
-
-    train(variant.value, out, report=typer.echo)
-    typer.echo(out)
+    result = auditing.audit_file(file, reference, language_model, seed=seed, benchmark=benchmark)
+    terminal.show_audit(result, as_json=json)
 
 
 def _names(text: str | None) -> tuple[str, ...]:

@@ -60,11 +60,20 @@ def names(kind: Kind) -> list[str]:
 
 
 def load(kind: Kind, name: str) -> type[Any]:
-    """Return the class of a component.
+    """Return the class of a component; that of a benchmark is checked for its contract.
 
     Raises:
-        RegistryError: no component has that name, or its module cannot be imported.
+        RegistryError: no component has that name, its module cannot be imported, or it is no benchmark.
     """
+    cls = _loaded(kind, name)
+    if kind == "benchmark":
+        from medground.benchmarks.doors import check_benchmark
+
+        check_benchmark(cls)
+    return cls
+
+
+def _loaded(kind: Kind, name: str) -> type[Any]:
     if ":" in name:
         return _from_path(kind, name)
     if name in builtin(kind):
@@ -88,7 +97,19 @@ def door(cls: type[Any], name: str) -> Any:
     if name not in doors:
         raise RegistryError(f"{cls.name} cannot do this", got=name, expected=", ".join(doors) or "nothing further")
     module, _, function = doors[name].partition(":")
-    return getattr(import_module(module), function)
+    try:
+        return getattr(import_module(module), function)
+    except (ImportError, AttributeError) as error:
+        raise RegistryError(
+            f"the door {name!r} of {cls.name} cannot be opened",
+            where=doors[name],
+            got=f"{type(error).__name__}: {error}",
+        ) from error
+
+
+def offering(name: str) -> list[str]:
+    """Return the benchmarks that have a door; all are imported."""
+    return [benchmark for benchmark in names("benchmark") if name in load("benchmark", benchmark).doors]
 
 
 def kind_of(name: str) -> Kind:
@@ -139,7 +160,7 @@ def parameters(cls: type[Any]) -> list[Parameter]:
     keywords = [p for p in signature.parameters.values() if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)][1:]
     if is_dataclass(cls):
         keywords.sort(key=lambda p: (p.default is not p.empty, _generations(cls, p.name)))
-    meanings = {name: text for base in reversed(cls.__mro__) for name, text in _documented(base).items()}
+    meanings = {name: text for base in reversed(cls.__mro__) for name, text in documented(base).items()}
     return [
         Parameter(
             p.name,
@@ -164,9 +185,9 @@ def _type_name(annotation: Any) -> str:
     return re.sub(r"\b(?:typing|pathlib|collections\.abc)\.", "", text)
 
 
-def _documented(cls: type[Any]) -> dict[str, str]:
-    """Return parameter -> its sentence in the ``Args:`` of a Google-style docstring."""
-    section = re.search(r"^Args:\n((?: {4}.*\n?|\n)*)", inspect.cleandoc(cls.__doc__ or "") + "\n", re.MULTILINE)
+def documented(thing: Any) -> dict[str, str]:
+    """Return parameter -> its sentence in the ``Args:`` of the Google-style docstring of a class or function."""
+    section = re.search(r"^Args:\n((?: {4}.*\n?|\n)*)", inspect.cleandoc(thing.__doc__ or "") + "\n", re.MULTILINE)
     entries = re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", section[1] if section else "", re.MULTILINE)
     return {name: re.sub(r"\s+", " ", text).replace("``", "") for name, text in entries}
 

@@ -19,6 +19,7 @@ WIDE = 120
 if TYPE_CHECKING:
     import polars as pl
 
+    from medground.benchmarks.doors import Audit
     from medground.benchmarks.limits import Checked
     from medground.benchmarks.results import Summary
     from medground.commands.compare import Comparison
@@ -120,6 +121,14 @@ def show_comparison(comparison: Comparison, *, by_group: bool, as_json: bool) ->
     for who, part in table.group_by("dataset", "first", "second", maintain_order=True):
         show_table(part.drop("dataset", "first", "second"), "{}: {} minus {}".format(*who))
     _echo("differences of shares in percentage points" + ("" if by_group else "; each group: --by-group"))
+
+
+def show_audit(audit: Audit, *, as_json: bool) -> None:
+    """Show what scorers that see no image make of items."""
+    if as_json:
+        _print_json(audit.data())
+        return
+    _echo(audit.in_words())
 
 
 def show_verification(results: Sequence[CaseResult], *, as_json: bool) -> None:

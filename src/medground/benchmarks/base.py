@@ -14,7 +14,7 @@ another, and the oracle of the engine's tests.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -351,13 +351,21 @@ def evaluate(task: Task, players: Mapping[str, Any], items: Sequence[Item] | Non
     """Evaluate a task one item after another in this thread: the engine without overlap, and its oracle in tests.
 
     Args:
-        task: with measuring that asks nobody.
-        players: role -> built component.
+        task: whose items are evaluated.
+        players: role -> built component, those who are asked when rows are made among them.
         items: those to evaluate; by default all.
     """
-    stages, measurer = task.open(players), task.measurer()
+    stages = task.open({role: players[role] for role in task.roles})
+    measure = _reading(task, players)
     results = []
     for item in task.items() if items is None else items:
         notes, exchanges = answer_all(stages.converse(item, stages.load(item)), stages.answer, task.batch_size)
-        results.append(measurer.measure(item, Transcript(item.item_id, exchanges, notes)))
+        results.append(measure(item, Transcript(item.item_id, exchanges, notes)))
     return results
+
+
+def _reading(task: Task, players: Mapping[str, Any]) -> Callable[[Item, Transcript], Measured]:
+    if not task.reading_roles:
+        return task.measurer().measure
+    reading = task.open_reading({role: players[role] for role in task.reading_roles})
+    return lambda item, said: answer_all(reading.read(item, said), reading.answer, task.batch_size)[0]

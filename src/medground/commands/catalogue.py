@@ -40,7 +40,7 @@ def components(kind: str | None = None) -> dict[str, list[str]]:
     wanted = list(PLURALS) if kind is None else [k for k in known if kind in (k, k.removesuffix("s"))]
     if not wanted:
         raise ConfigError(f"there is no kind {kind!r}", expected=", ".join(known), fix=did_you_mean(str(kind), known))
-    return {k: _protocols() if k == PROTOCOLS else registry.names(PLURALS[k]) for k in wanted}
+    return {k: list(_protocols()) if k == PROTOCOLS else registry.names(PLURALS[k]) for k in wanted}
 
 
 def summaries(found: Mapping[str, Sequence[str]]) -> dict[str, str]:
@@ -75,10 +75,8 @@ def describe(name: str) -> dict[str, Any]:
         RegistryError: no component has that name.
     """
     if ":" not in name and not any(name in registry.names(kind) for kind in registry.KINDS) and name in _protocols():
-        from medground.benchmarks.xbench.protocol import resolve_protocol
-
-        protocol = resolve_protocol(name)
-        return {"protocol": name, "in words": protocol.in_words(), **protocol.model_dump(mode="json")}
+        benchmark, choices = _protocols()[name]
+        return {"protocol": name, "of": benchmark, **choices}
     kind = registry.kind_of(name) if ":" not in name else _kind_by_path(name)
     cls = registry.load(kind, name)
     facts: dict[str, Any] = {kind: name}
@@ -128,15 +126,26 @@ def _version(package: str) -> str:
         return "not installed"
 
 
-def _protocols() -> list[str]:
-    from medground.benchmarks.xbench import protocol
-
-    return list(protocol.PROTOCOLS)
+def _protocols() -> dict[str, tuple[str, Mapping[str, Any]]]:
+    """Return name of a protocol -> whose it is, and its facts."""
+    return {
+        name: (benchmark, facts)
+        for benchmark in registry.offering(PROTOCOLS)
+        for name, facts in registry.door(registry.load("benchmark", benchmark), PROTOCOLS)().items()
+    }
 
 
 def _kind_by_path(name: str) -> registry.Kind:
     """A class named by its path says by its methods what it is."""
     cls = registry.load("model", name)
-    if hasattr(cls, "cases"):
-        return "dataset"
-    return "benchmark" if hasattr(cls, "tasks") else "model"
+    methods = {name for base in cls.__mro__ for name in vars(base)}
+    return next((kind for kind, method in _OF_KIND.items() if method in methods), "model")
+
+
+_OF_KIND: Mapping[str, registry.Kind] = {
+    "dataset": "cases",
+    "benchmark": "tasks",
+    "explainer": "explain",
+    "tool": "run",
+}
+"""Kind -> the method by which a class of the user's is known as one."""

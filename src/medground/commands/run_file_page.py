@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Collection, Iterator
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from medground import registry
-from medground.benchmarks.xbench.protocol import PROTOCOLS, Protocol
+from medground.benchmarks.doors import Section
 from medground.config import Component, EngineOptions, ModelComponent, RunFile
 
 HEAD = """# The run file
@@ -78,12 +78,20 @@ def run_file_reference() -> str:
         SUITE,
         LIMITS,
         *(line for name in registry.names("benchmark") for line in _benchmark(name)),
-        "\n## A protocol: `benchmark.protocol`\n",
-        f"A name ({', '.join(f'`{name}`' for name in PROTOCOLS)}), or a mapping of these choices; `base: NAME` starts "
-        "from a named one.\n",
-        *_table(Protocol),
+        *(line for name in registry.offering("run_file") for section in _sections(name) for line in _section(section)),
     ]
     return "\n".join(parts) + "\n"
+
+
+def _sections(benchmark: str) -> list[Section]:
+    sections: list[Section] = registry.door(registry.load("benchmark", benchmark), "run_file")()
+    return sections
+
+
+def _section(section: Section) -> Iterator[str]:
+    yield f"\n## {section.heading}\n"
+    yield f"{section.text}\n"
+    yield from _table(section.model)
 
 
 def _benchmark(name: str) -> Iterator[str]:
@@ -114,7 +122,7 @@ def _parameters(benchmark: str) -> Iterator[str]:
 
 
 def _type(annotation: Any) -> str:
-    plain = isinstance(annotation, type) and not hasattr(annotation, "__args__")
+    plain = isinstance(annotation, type) and not get_args(annotation)
     text = annotation.__name__ if plain else str(annotation)
     text = re.sub(r"typing\.|medground\.[\w.]+\.", "", text).replace(" | ", " or ").replace("NoneType", "None")
     text = re.sub(r"Literal\[([^]]*)\]", lambda found: found[1].replace(", ", " or ").replace("'", "`"), text)

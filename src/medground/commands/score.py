@@ -89,12 +89,11 @@ def score_files(cases: Path, maps: Path, protocol: Any) -> Score:
         ConfigError: the protocol does not exist.
         DataError: a file cannot be read, or cases and maps do not belong together.
     """
-    for name in registry.names("benchmark"):
+    for name in registry.offering("score_files"):
         benchmark = registry.load("benchmark", name)
-        if "score_files" in benchmark.doors:
-            resolved = registry.door(benchmark, "protocol")(protocol)
-            items, summary = registry.door(benchmark, "score_files")(cases, maps, resolved)
-            return Score(summary, resolved.name, tuple(items))
+        resolved = registry.door(benchmark, "protocol")(protocol)
+        items, summary = registry.door(benchmark, "score_files")(cases, maps, resolved)
+        return Score(summary, resolved.name, tuple(items))
     raise RunError("no benchmark scores files", expected="one with the door score_files")
 
 

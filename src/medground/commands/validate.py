@@ -12,6 +12,7 @@ import numpy as np
 
 from medground.benchmarks.base import Task, evaluate
 from medground.config import read_run_file
+from medground.datasets.report import Checking, Reporting
 from medground.errors import MedgroundError
 from medground.session import Session, assemble
 
@@ -53,10 +54,10 @@ def _dataset(label: str, entry: Any) -> Iterator[Check]:
     try:
         dataset = entry.build()
         # Problems of the tables stop cases() at the first; check() has them all.
-        problems = [str(problem) for problem in dataset.check()] if hasattr(dataset, "check") else []
+        problems = [str(problem) for problem in dataset.check()] if isinstance(dataset, Checking) else []
         if not problems:
             dataset.cases()
-        lines = dataset.report().lines() if hasattr(dataset, "report") else []
+        lines = dataset.report().lines() if isinstance(dataset, Reporting) else []
     except MedgroundError as error:
         yield Check(f"dataset {label}", ok=False, details=tuple(str(error).splitlines()))
         return
@@ -88,10 +89,7 @@ def _try(task: Task) -> Iterator[str]:
     items = task.items()
     spread = sorted({int(i) for i in np.linspace(0, len(items) - 1, TRIED)}) if items else []
     yield f"fingerprint {task.fingerprint()}"
-    players = {role: entry.build() for role, entry in task.roles.items()}
-    if task.reading_roles:
-        task.open(players)
-        return
+    players = {role: entry.build() for role, entry in {**task.roles, **task.reading_roles}.items()}
     measured = evaluate(task, players, [items[i] for i in spread])
     shapes = {array.shape for m in measured for array in m.arrays.values()}
     yield f"{sum(len(m.rows) for m in measured)} rows" + (f", maps {sorted(shapes)}" if shapes else "")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
 
 from medground.datasets.base import Case
 from medground.errors import DataError, DatasetError, ImageError
@@ -83,6 +84,22 @@ class Report:
     def _count_line(self, name: str) -> str:
         published = f" (published: {self.published[name]:,})" if name in self.published else ""
         return f"  {name}: {self.counts[name]:,}{published}"
+
+
+@runtime_checkable
+class Reporting(Protocol):
+    """A dataset that says what reading it gave."""
+
+    def report(self) -> Report:
+        """Return what was read."""
+
+
+@runtime_checkable
+class Checking(Protocol):
+    """A dataset that can look for all its problems, where ``cases`` stops at the first."""
+
+    def check(self) -> Sequence[Problem]:
+        """Return what is wrong."""
 
 
 class Ledger:

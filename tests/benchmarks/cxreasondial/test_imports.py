@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from medground.benchmarks.cxreasondial.contract import read_dialogues
+from medground.benchmarks.cxreasondial.folder import build
 from medground.benchmarks.cxreasondial.imports import import_dialogues, read_chexstruct
-from medground.commands.cxreasondial import build
 from medground.errors import DataError
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "cxreasondial" / "dialogues.jsonl"
@@ -55,9 +55,9 @@ def test_chexstruct_rows_become_measurements(tmp_path):
 
 
 def test_a_folder_is_built_and_read_again(tmp_path):
-    said = build(tmp_path / "out", 3, 128, 5, None, pictures=True)
+    said = build(tmp_path / "out", cases=3, size=128, seed=5)
     dialogues = read_dialogues(tmp_path / "out" / "dialogues.jsonl")
     assert said.startswith("3 dialogues")
     assert all((tmp_path / "out" / d.image.path).is_file() for d in dialogues)
     with pytest.raises(DataError, match="not empty"):
-        build(tmp_path / "out", 3, 128, 5, None, pictures=True)
+        build(tmp_path / "out", cases=3, size=128, seed=5)

@@ -12,7 +12,7 @@ import pytest
 from medground.benchmarks.heal_medvqa.choices import Choices
 from medground.benchmarks.heal_medvqa.folder import build_folder
 from medground.benchmarks.heal_medvqa.pixel_order import CodedMask
-from medground.commands.heal import mapping
+from medground.commands.offers import mapping
 from medground.datasets.phantom import Phantom
 from medground.errors import ConfigError
 

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from medground.benchmarks.medical_checklist import folder
 from medground.benchmarks.medical_checklist.audit import base, ngrams, term_frequency
 from medground.benchmarks.medical_checklist.audit.base import Caption, Pair
 from medground.benchmarks.medical_checklist.audit.run import audit
+from medground.benchmarks.medical_checklist.auditing import audit_file
 from medground.benchmarks.medical_checklist.items import ChecklistItem
 from medground.benchmarks.medical_checklist.refining import half, refine_items
-from medground.commands import checklist
 from medground.errors import ConfigError, DataError
 from medground.metrics.bootstrap import clusters
 from medground.metrics.inference import estimate_mean
@@ -65,15 +66,15 @@ def test_the_sentence_follows_the_figures(golden: Any) -> None:
 
 
 def test_the_command_reads_files_of_items(golden: Any, tmp_path: Path) -> None:
-    found = checklist.audit_file(golden.root / "audit" / "planted.csv", golden.root / "audit" / "reference.csv")
+    found = audit_file(golden.root / "audit" / "planted.csv", golden.root / "audit" / "reference.csv")
     assert "1500 captions" in found.reference
-    assert "term_frequency" in checklist.as_text(found)
-    assert json.loads(checklist.as_json(found))["needs_the_image"] == "no"
+    assert "term_frequency" in found.in_words()
+    assert json.loads(json.dumps(found.data()))["needs_the_image"] == "no"
     (tmp_path / "x.csv").write_text("item_id\n1\n")
     with pytest.raises(DataError, match="columns"):
-        checklist.audit_file(tmp_path / "x.csv")
+        audit_file(tmp_path / "x.csv")
     with pytest.raises(ConfigError, match="no such value"):
-        checklist.Asked(source="roco", captions=tmp_path, sampling="magic")
+        folder.Asked(source="roco", captions=tmp_path, sampling="magic")
 
 
 def test_the_command_builds_from_a_table(tmp_path: Path) -> None:
@@ -81,9 +82,9 @@ def test_the_command_builds_from_a_table(tmp_path: Path) -> None:
     path.write_text(
         "id,caption,licence,paper\n1,CT of the liver.,CC BY,P1\n2,MRI of the spleen.,CC BY,P2\n3,US.,CC BY-ND,P3\n"
     )
-    out = checklist.build_items(tmp_path / "made", checklist.Asked(source="table", captions=path))
+    out = folder.build_items(tmp_path / "made", folder.Asked(source="table", captions=path))
     report = json.loads((out / "build.json").read_text())
     assert report["refused_captions"] == {"licence": 1}
     assert report["items"] == len((out / "items.jsonl").read_text().splitlines()) > 0
     with pytest.raises(ConfigError, match="holds a build"):
-        checklist.build_items(out, checklist.Asked(source="table", captions=path))
+        folder.build_items(out, folder.Asked(source="table", captions=path))

@@ -41,7 +41,11 @@ class CXReasonDial:
         "simulator": Role("model", ("reply",), most=1, sees=False),
     }
     readings: ClassVar[Mapping[str, str]] = {"judge": "judge"}
-    doors: ClassVar[Mapping[str, str]] = {"compare": "medground.benchmarks.cxreasondial.compare:compare"}
+    doors: ClassVar[Mapping[str, str]] = {
+        "build": "medground.benchmarks.cxreasondial.folder:build",
+        "compare": "medground.benchmarks.cxreasondial.compare:compare",
+        "protocols": "medground.benchmarks.cxreasondial.protocols:protocols",
+    }
 
     def __init__(
         self,

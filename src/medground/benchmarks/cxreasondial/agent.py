@@ -130,7 +130,7 @@ class Agent:
             anatomy = self._anatomy(*_case_of(conversation))
             trace, overlays, text = self._measure(anatomy, sorted(steps))
         except DataError as error:
-            return Reply("", "error", error.what if hasattr(error, "what") else "no masks")
+            return Reply("", "error", error.what)
         words = " ".join(text) or "That is not among what I can measure."
         data = {"plan": record(steps), "planner": how, "trace": [s.record() for s in trace], "overlays": overlays}
         return Reply(words, data=data)

@@ -52,7 +52,10 @@ class GridVQAX:
         "explainers": Role("explainer"),
     }
     readings: ClassVar[Mapping[str, str]] = {}
-    doors: ClassVar[Mapping[str, str]] = {"compare": "medground.benchmarks.gridvqa_x.compare:compare"}
+    doors: ClassVar[Mapping[str, str]] = {
+        "build": "medground.benchmarks.gridvqa_x.folder:build",
+        "compare": "medground.benchmarks.gridvqa_x.compare:compare",
+    }
 
     def __init__(
         self,

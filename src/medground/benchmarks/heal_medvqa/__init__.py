@@ -51,7 +51,7 @@ class HealMedVQA:
     }
     readings: ClassVar[Mapping[str, str]] = {}
     doors: ClassVar[Mapping[str, str]] = {
-        "build": "medground.benchmarks.heal_medvqa.folder:build_folder",
+        "build": "medground.benchmarks.heal_medvqa.folder:build_door",
         "compare": "medground.benchmarks.heal_medvqa.compare:compare",
     }
 

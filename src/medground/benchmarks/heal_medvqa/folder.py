@@ -22,6 +22,7 @@ import numpy as np
 import polars as pl
 from PIL import Image
 
+from medground.benchmarks.heal_medvqa import HealMedVQA
 from medground.benchmarks.heal_medvqa.asking import BASE, asks, load
 from medground.benchmarks.heal_medvqa.choices import Choices
 from medground.benchmarks.heal_medvqa.gallery import Gallery
@@ -33,6 +34,19 @@ from medground.errors import ConfigError
 from medground.imaging import rle
 from medground.imaging.reading import Radiograph
 from medground.models.messages import GenerationOptions
+
+
+def build_door(out: Path, *, benchmark: HealMedVQA, dataset: Dataset, pictures: bool = False, seed: int = 0) -> Path:
+    """Ask about findings in regions: questions, perturbations and controls, as JSONL and Parquet.
+
+    Args:
+        out: a folder that holds no build yet.
+        benchmark: a parameter of the benchmark, such as masks.source=thirds.
+        dataset: whose pictures.
+        pictures: write every perturbed picture, too.
+        seed: of every choice.
+    """
+    return build_folder(out, dataset, benchmark.choices(seed), pictures=pictures)
 
 
 def build_folder(out: Path, dataset: Dataset, choices: Choices, *, pictures: bool = False) -> Path:

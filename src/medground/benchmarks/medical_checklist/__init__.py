@@ -55,7 +55,11 @@ class MedicalChecklist:
     name: ClassVar[str] = "medical_checklist"
     roles: ClassVar[Mapping[str, Role]] = {"models": Role("model", ("match", "choose", "reply"), least=1)}
     readings: ClassVar[Mapping[str, str]] = {"reader": "reader"}
-    doors: ClassVar[Mapping[str, str]] = {"compare": "medground.benchmarks.medical_checklist.compare:compare"}
+    doors: ClassVar[Mapping[str, str]] = {
+        "audit": "medground.benchmarks.medical_checklist.auditing:audit_file",
+        "build": "medground.benchmarks.medical_checklist.folder:build",
+        "compare": "medground.benchmarks.medical_checklist.compare:compare",
+    }
 
     def __init__(
         self,

@@ -18,6 +18,7 @@ from medground.benchmarks.xbench.rows import KeepMaps
 from medground.benchmarks.xbench.tasks import Cache, GroundingTask
 from medground.datasets.base import Dataset
 from medground.datasets.overlap import shared_sources
+from medground.datasets.report import Reporting
 from medground.errors import ConfigError, DatasetError, did_you_mean
 from medground.metrics import decide
 from medground.models.common.text import key_of
@@ -48,6 +49,8 @@ class XBench:
     doors: ClassVar[Mapping[str, str]] = {
         "compare": "medground.benchmarks.xbench.compare:compare",
         "protocol": "medground.benchmarks.xbench.protocol:resolve_protocol",
+        "protocols": "medground.benchmarks.xbench.protocol:protocols",
+        "run_file": "medground.benchmarks.xbench.protocol:run_file",
         "score_files": "medground.benchmarks.xbench.elsewhere:score_files",
     }
 
@@ -166,7 +169,7 @@ class XBench:
 
     def notes(self) -> list[str]:
         """Return what must be known beforehand: what was mended, left out or never used, and what shares pictures."""
-        reports = {label: d.report() for label, d in self._datasets.items() if hasattr(d, "report")}
+        reports = {label: d.report() for label, d in self._datasets.items() if isinstance(d, Reporting)}
         remarks = [f"{label}: {remark}" for label, report in reports.items() for remark in report.remarks]
         return [*remarks, *self._held, *self._idle_prompts(), *map(str, shared_sources(list(self._datasets.values())))]
 
@@ -180,12 +183,11 @@ class XBench:
 
 
 def _reading(dataset: Dataset) -> dict[str, Any]:
-    report = getattr(dataset, "report", None)
     return {
         "name": dataset.name,
         "fingerprint": dataset.fingerprint(),
         "cases": len(dataset.cases()),
-        "report": report().lines() if report else [],
+        "report": dataset.report().lines() if isinstance(dataset, Reporting) else [],
     }
 
 

@@ -77,6 +77,17 @@ class AuditReport:
             "results": [asdict(r) for r in self.results],
         }
 
+    def in_words(self) -> str:
+        """Return the report for people: the sentence, then one line a scorer."""
+        rows = [r for r in self.results if r.group == "all"]
+        width = max(len(r.scorer) for r in rows)
+        lines = [self.sentence, f"learned from: {self.reference}; {RULE.in_words()}", ""]
+        for r in sorted(rows, key=lambda r: -r.accuracy):
+            ends = "" if r.low is None or r.high is None else f"[{100 * r.low:5.1f}, {100 * r.high:5.1f}]"
+            figures = f"{100 * r.accuracy:5.1f} %  {ends}  n {r.n}, ties {r.ties}, {r.decision}"
+            lines.append(f"{r.scorer:<{width}}  {figures}")
+        return "\n".join(lines)
+
 
 def audit(
     pairs: Sequence[Pair],

@@ -9,27 +9,35 @@ from pathlib import Path
 from medground.benchmarks.cxreasondial.build import Builder, MeasuredCase
 from medground.benchmarks.cxreasondial.contract import write_dialogues
 from medground.benchmarks.cxreasondial.phantoms import Phantoms
-from medground.errors import DataError
+from medground.errors import ConfigError, DataError
 from medground.tools import Folder, measure
 
+LEAST_SIZE = 64
+"""Pixels a side of a phantom."""
 
-def build(out: Path, cases: int, size: int, seed: int, masks: Path | None, pictures: bool) -> str:
-    """Write ``dialogues.jsonl`` and ``report.json``, and the phantoms' pictures where asked.
+
+def build(
+    out: Path, *, cases: int = 100, size: int = 256, masks: Path | None = None, pictures: bool = True, seed: int = 0
+) -> str:
+    """Measure twelve diagnostic tasks and ask about them: dialogues as JSONL, with a report of what they can test.
 
     Args:
         out: a new or empty folder.
         cases: phantoms, where no masks are given.
         size: width of the phantoms' pictures.
-        seed: of phantoms and dialogues.
         masks: a folder of masks, one folder a case, with pictures ``images/<case>.png`` beside it.
         pictures: whether phantoms are drawn.
+        seed: of phantoms and dialogues.
 
     Returns:
         A few lines on what was built.
 
     Raises:
         DataError: the folder holds something, or no case gives a dialogue.
+        ConfigError: pictures too small to measure.
     """
+    if size < LEAST_SIZE:
+        raise ConfigError("pictures are too small", where="--size", expected=f"{LEAST_SIZE} or more", got=size)
     if out.exists() and any(out.iterdir()):
         raise DataError("the folder is not empty", where=str(out), fix="name a new one")
     out.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,41 @@
+"""``medground build gridvqa_x``: scenes and questions in a folder of the published layout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from medground.worlds.gridvqa import build as drawing
+from medground.worlds.gridvqa.generate import Confusers, Variant
+
+Preset = Literal["paper", "both-densities", "six", "eight"]
+
+
+def build(
+    out: Path,
+    *,
+    preset: Preset = "paper",
+    variant: Variant = "pure",
+    per_bucket: int | None = None,
+    confusers: Confusers = "strict",
+    seed: int = 0,
+    workers: int = 1,
+) -> Path:
+    """Draw scenes and questions with causal ground truth, for images and words.
+
+    Args:
+        out: a folder that is new or empty.
+        preset: densities and grid; ``paper`` is the published validation set.
+        variant: ``pure``, or ``spurious``, in which the target's words give the answer away.
+        per_bucket: scenes of each kind; by default the preset's.
+        confusers: ``strict`` as the proof asks, or as ``released``.
+        seed: of every scene.
+        workers: processes.
+
+    Raises:
+        ConfigError: the folder is not empty, or a number makes no sense.
+    """
+    chosen: dict[str, Any] = drawing.PRESETS[preset] | {"variant": variant, "confusers": confusers, "seed": seed}
+    if per_bucket is not None:
+        chosen["per_bucket"] = per_bucket
+    return drawing.build(out, drawing.Plan(**chosen), workers=workers)

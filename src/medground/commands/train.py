@@ -1,0 +1,65 @@
+"""``medground train``: a recipe a model that ships."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+app = typer.Typer(no_args_is_help=True, help="Train a model that ships with medground again.")
+
+
+@app.command("reference")
+def train_reference(
+    out: Annotated[Path, typer.Option("--out", help="folder for weights, card and log")],
+    nih: Annotated[Path | None, typer.Option("--nih", help="NIH ChestX-ray14; half its patients are used")] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
+) -> None:
+    """Train the reference model from scratch."""
+    from medground.training.reference import train_reference as train
+
+    typer.echo(train(out, nih=nih, seed=seed))
+
+
+@app.command("chat")
+def train_chat(
+    out: Annotated[Path, typer.Option("--out", help="folder for weights, card, curve and checkpoint")],
+    twin: Annotated[bool, typer.Option("--twin", help="the shortcut twin, whose answers ignore the region")] = False,
+    seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
+    workers: Annotated[int, typer.Option("--workers", min=1, help="processes that draw")] = 1,
+) -> None:
+    """Train the small chat model on phantoms; a stopped training goes on."""
+    from medground.training.chat import train_chat as train
+
+    typer.echo(train(out, twin=twin, seed=seed, workers=workers))
+
+
+@app.command("loba")
+def train_loba(
+    llava: Annotated[Path, typer.Option("--llava", help="folder of a LLaVA of transformers")],
+    sam: Annotated[Path, typer.Option("--sam", help="folder of a SAM-type model, such as MedSAM")],
+    questions: Annotated[Path, typer.Option("--questions", help="JSON lines: image, question, answer, anatomy, mask")],
+    out: Annotated[Path, typer.Option("--out", help="folder for adapters, segmenter, curve and checkpoint")],
+    steps: Annotated[int, typer.Option("--steps", min=1)] = 1000,
+    rate: Annotated[float, typer.Option("--rate", min=0, help="the paper tried 1e-4, 1e-5, 1e-6")] = 1e-4,
+    seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
+) -> None:
+    """Teach a LLaVA folder to locate before it answers (LobA); a stopped training goes on."""
+    from medground.training.loba import train_loba as train
+    from medground.training.loop import Schedule
+
+    schedule = Schedule(steps=steps, rate=rate, warm_up=min(50, steps), decay=0.0, seed=seed)
+    typer.echo(train(llava, sam, questions, out, schedule=schedule))
+
+
+@app.command("gridvqa_x")
+def train_gridvqa_x(
+    out: Annotated[Path, typer.Option("--out", help="the .safetensors file; its accuracy tables go beside it")],
+    variant: Annotated[Literal["pure", "spurious"], typer.Option("--variant", help="which of the pair")] = "pure",
+) -> None:
+    """Train one network of the GridVQA-X pair from scratch."""
+    from medground.training.gridvqa import train
+
+    train(variant, out, report=typer.echo)
+    typer.echo(out)
