@@ -69,7 +69,7 @@ class EngineOptions(BaseModel):
     batch_size: int | None = Field(
         None,
         ge=1,
-        description="requests a call of a local model; by default 8, and pairs as the models of gridvqa_x take",
+        description="requests a call of a local model; by default 8, or as many as a benchmark says",
     )
     chunk: int = Field(64, ge=1, description="items a file of rows: at most this much is repeated after a kill")
     workers: int | None = Field(
