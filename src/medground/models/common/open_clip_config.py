@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from medground.errors import ConfigError
-from medground.models.common.inputs import Preprocess
+from medground.models.common.inputs import CLIP_MEAN, CLIP_STD, Preprocess, Resample, Rule
 from medground.tables.documents import read_json
 
 FILE = "open_clip_config.json"
@@ -17,7 +17,7 @@ _WITHOUT_EFFECT = {
     *("text_cfg.hf_model_name", "text_cfg.hf_tokenizer_name", "text_cfg.hf_model_pretrained"),
     "vision_cfg.timm_model_pretrained",
 }
-_SHAPES = {"shortest": "center_crop", "squash": "squash"}
+_SHAPES: Mapping[str, Rule] = {"shortest": "center_crop", "squash": "squash"}
 
 
 def follow_open_clip(folder: Path, built: Mapping[str, Any], preprocess: Preprocess) -> Preprocess:
@@ -43,10 +43,36 @@ def follow_open_clip(folder: Path, built: Mapping[str, Any], preprocess: Preproc
     for key, value in _leaves(model).items():
         if key not in _WITHOUT_EFFECT and (key not in built or value != built[key]):
             raise _refused(path, f"model_cfg.{key}", value, built.get(key, "a key that is known here"))
-    return _prepared(pictures, preprocess, path)
+    return stated_preprocess(pictures, preprocess, path)
 
 
-def _prepared(stated: Mapping[str, Any], preprocess: Preprocess, path: Path) -> Preprocess:
+def preprocess_of(stated: Mapping[str, Any], size: int, path: Path) -> Preprocess:
+    """Return the preprocessing of ``preprocess_cfg``; what it leaves open is as open_clip has it.
+
+    Args:
+        stated: the content of ``preprocess_cfg``.
+        size: side of the network's input, in pixels.
+        path: of the file, for messages.
+
+    Raises:
+        ConfigError: see :func:`stated_preprocess`.
+    """
+    rule = _SHAPES.get(stated.get("resize_mode", "shortest"), "center_crop")
+    resample: Resample = "bilinear" if stated.get("interpolation") == "bilinear" else "bicubic"
+    return stated_preprocess(stated, Preprocess(rule, size, resample, CLIP_MEAN, CLIP_STD), path)
+
+
+def stated_preprocess(stated: Mapping[str, Any], preprocess: Preprocess, path: Path) -> Preprocess:
+    """Return a preprocessing with the colours and the shape that ``preprocess_cfg`` states.
+
+    Args:
+        stated: the content of ``preprocess_cfg``.
+        preprocess: what holds where nothing is stated.
+        path: of the file, for messages.
+
+    Raises:
+        ConfigError: another size, another filter, or a key that is not known here.
+    """
     colours: dict[str, Any] = {}
     for key, value in stated.items():
         where = f"preprocess_cfg.{key}"

@@ -1,4 +1,4 @@
-"""The one ResNet-50 of the house: the usual one (torchvision's names) and CLIP's modified one.
+"""The one ResNet of the house: the usual one (torchvision's names) and CLIP's modified one.
 
 Sources: He et al. 2016, with the stride on the 3x3 convolution as in torchvision; Radford et al. 2021 for the variant
 with a stem of three convolutions and average pooling in place of strides.
@@ -6,6 +6,7 @@ with a stem of three convolutions and average pooling in place of strides.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
 
 from torch import Tensor, nn
@@ -53,38 +54,41 @@ class Bottleneck(nn.Module):
         return functional.avg_pool2d(x, self.shrink) if self.shrink > 1 else x
 
 
-class ResNet50(nn.Module):
-    """ResNet-50 without its head.
+class ResNet(nn.Module):
+    """A ResNet of bottlenecks, without its head.
 
     Args:
-        stages: how many of the four residual stages to keep: 3 gives stride 16 and 1024 channels, 4 gives 32 and 2048.
+        blocks: of each stage that is kept.
+        width: channels of the stem; stage i works at ``width * 2 ** i`` and gives four times as many.
         clip_style: CLIP's modified network.
     """
 
-    def __init__(self, stages: int = 4, clip_style: bool = False) -> None:
+    def __init__(self, blocks: Sequence[int] = BLOCKS, width: int = 64, *, clip_style: bool = False) -> None:
         super().__init__()
         self.clip_style = clip_style
         if clip_style:
-            self.conv1 = nn.Conv2d(3, 32, 3, 2, padding=1, bias=False)
-            self.bn1 = nn.BatchNorm2d(32)
-            self.conv2 = nn.Conv2d(32, 32, 3, padding=1, bias=False)
-            self.bn2 = nn.BatchNorm2d(32)
-            self.conv3 = nn.Conv2d(32, 64, 3, padding=1, bias=False)
-            self.bn3 = nn.BatchNorm2d(64)
+            half = width // 2
+            self.conv1 = nn.Conv2d(3, half, 3, 2, padding=1, bias=False)
+            self.bn1 = nn.BatchNorm2d(half)
+            self.conv2 = nn.Conv2d(half, half, 3, padding=1, bias=False)
+            self.bn2 = nn.BatchNorm2d(half)
+            self.conv3 = nn.Conv2d(half, width, 3, padding=1, bias=False)
+            self.bn3 = nn.BatchNorm2d(width)
         else:
-            self.conv1 = nn.Conv2d(3, 64, 7, 2, padding=3, bias=False)
-            self.bn1 = nn.BatchNorm2d(64)
-        self.names = [f"layer{i + 1}" for i in range(stages)]
-        channels = 64
-        for name, blocks, width, stride in zip(self.names, BLOCKS, WIDTHS, (1, 2, 2, 2), strict=False):
-            first = Bottleneck(channels, width, stride, clip_style)
-            channels = width * EXPANSION
-            rest = [Bottleneck(channels, width, 1, clip_style) for _ in range(blocks - 1)]
+            self.conv1 = nn.Conv2d(3, width, 7, 2, padding=3, bias=False)
+            self.bn1 = nn.BatchNorm2d(width)
+        self.names = [f"layer{i + 1}" for i in range(len(blocks))]
+        channels = width
+        for stage, (name, count) in enumerate(zip(self.names, blocks, strict=True)):
+            inner = width * 2**stage
+            first = Bottleneck(channels, inner, 1 if stage == 0 else 2, clip_style)
+            channels = inner * EXPANSION
+            rest = [Bottleneck(channels, inner, 1, clip_style) for _ in range(count - 1)]
             self.add_module(name, nn.Sequential(first, *rest))
         self.channels = channels
 
     def stem(self, x: Tensor) -> Tensor:
-        """Map ``(N, 3, H, W)`` to ``(N, 64, H / 4, W / 4)``."""
+        """Map ``(N, 3, H, W)`` to ``(N, width, H / 4, W / 4)``."""
         x = functional.relu(self.bn1(self.conv1(x)))
         if not self.clip_style:
             return functional.max_pool2d(x, 3, 2, padding=1)
@@ -104,6 +108,18 @@ class ResNet50(nn.Module):
         for name in self.names:
             x = getattr(self, name)(x)
         return x
+
+
+class ResNet50(ResNet):
+    """ResNet-50 without its head.
+
+    Args:
+        stages: how many of the four residual stages to keep: 3 gives stride 16 and 1024 channels, 4 gives 32 and 2048.
+        clip_style: CLIP's modified network.
+    """
+
+    def __init__(self, stages: int = 4, clip_style: bool = False) -> None:
+        super().__init__(BLOCKS[:stages], clip_style=clip_style)
 
 
 def sequential_names(name: str) -> str:

@@ -35,10 +35,10 @@ class Attention(nn.Module):
 class Mlp(nn.Module):
     """Two linear layers with the exact GELU between them."""
 
-    def __init__(self, width: int, hidden: int) -> None:
+    def __init__(self, width: int, hidden: int, out: int | None = None, *, bias: bool = True) -> None:
         super().__init__()
         self.fc1 = nn.Linear(width, hidden)
-        self.fc2 = nn.Linear(hidden, width)
+        self.fc2 = nn.Linear(hidden, out or width, bias=bias)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map tokens ``(N, T, width)`` to tokens."""
