@@ -87,7 +87,7 @@ def _loaded(kind: Kind, name: str) -> type[Any]:
     )
 
 
-def door(cls: type[Any], name: str) -> Any:
+def door(cls: Any, name: str) -> Any:
     """Return what a component offers beside its contract: its ``doors`` name module and function, imported now.
 
     Raises:

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from medground import registry
 from medground.benchmarks.base import Benchmark, Entry, Role, Setting
+from medground.benchmarks.repeats import Repeating
 from medground.config import Component, RunFile, parse_components, parse_run_file, read_run_file
 from medground.declared import read_declared, refuse_idle
 from medground.errors import ConfigError, RunError, did_you_mean
 from medground.identity import component_identity
 from medground.models.chat.remote.upload import refuse_upload
+from medground.models.controls.repeated import members_of
 from medground.running.estimate import TaskEstimate, estimate
 from medground.running.options import Options
 from medground.running.progress import Progress, progress_on
@@ -135,6 +137,7 @@ def assemble(run: RunFile, base: Path | None = None, *, alone: bool = True) -> S
     lists = {role: given.pop(role) for role in _LISTED if role in cls.roles and role in given}
     checked = registry.check(cls, given, where="benchmark", base=base)
     model_entries, model_specs = _models(run, base)
+    model_entries, further, firsts = _members(model_entries)
     entries: dict[str, list[Entry]] = {}
     spec = {"name": run.benchmark.name} | _written_out(cls, checked)
     for role, listed in lists.items():
@@ -154,6 +157,8 @@ def assemble(run: RunFile, base: Path | None = None, *, alone: bool = True) -> S
         )
     benchmark.bind(setting)
     shown = [entry for role, played in roles.items() if cls.roles[role].sees for entry in played]
+    if further:
+        benchmark = cast("Benchmark", Repeating(benchmark, registry.door(cls, "compare"), further, firsts))
     refuse_upload([*model_entries, *shown], benchmark.withheld)
     resolved = run.model_dump(mode="json") | {"benchmark": spec, "models": model_specs, "roles": role_specs}
     return Session(parse_run_file(resolved), benchmark, model_entries, entries.get("datasets", []))
@@ -174,6 +179,23 @@ def _limits_itself(player: Entry | registry.Part) -> bool:
     """Return whether a component is given whole rounds of requests, itself or by the one inside it."""
     inner = player.parameters.get("of")
     return getattr(player.cls, "concurrent", False) or (isinstance(inner, registry.Part) and _limits_itself(inner))
+
+
+def _members(entries: Sequence[Entry]) -> tuple[list[Entry], list[Entry], dict[str, str]]:
+    """Part repeated models: the first member of each in its place, the further ones, and how the first is called."""
+    first, further, called = [], [], {}
+    for entry in entries:
+        main, *others = members_of(entry.cls, entry.parameters)
+        first.append(replace(entry, cls=main.cls, parameters=main.parameters))
+        if others:
+            called[entry.label] = main.name
+        further += [
+            Entry(
+                f"{entry.label}, {m.name}", entry.name, m.cls, m.parameters, None, entry.declared, entry.label, m.name
+            )
+            for m in others
+        ]
+    return first, further, called
 
 
 _LISTED = ("datasets", "explainers")

@@ -212,6 +212,8 @@ class Entry:
         parameters: of its constructor, checked.
         twin_of: of a blind twin: the label of the model whose it is.
         declared: what the run file says of it.
+        repeat_of: of a further member of a repeated model: the label of the first.
+        repeat: what that member is called.
     """
 
     label: str
@@ -220,6 +222,8 @@ class Entry:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     twin_of: str | None = None
     declared: Declared = field(default_factory=Declared)
+    repeat_of: str | None = None
+    repeat: str = ""
 
     @property
     def card(self) -> Any:

@@ -66,35 +66,33 @@ def with_looking(summary: Summary, comparable: Comparable, rows: Rows, models: S
     records = compare_pairs(pairs, comparable.rules, seed=comparable.seed, level=comparable.level)
     marked = [replace(facts, twin_of=twins.get(facts.label, facts.twin_of)) for facts in summary.models]
     specs = {first.spec.name: first.spec for pair in pairs for first, _ in pair.samples}
-    tables = {"looking": table_of(records)} if records else {}
+    tables = {"looking": table_of(records, specs)} if records else {}
     return replace(
         summary,
         models=marked,
         tables={**summary.tables, **tables},
-        notes=(*summary.notes, *sentences(records, specs)),
+        notes=(*summary.notes, *filter(None, (words(record, specs) for record in records))),
     )
 
 
-def table_of(records: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """Return what looking adds, one line a model, place, metric and group (empty: over all groups)."""
+def table_of(records: Sequence[Mapping[str, Any]], specs: Mapping[str, MetricSpec]) -> pl.DataFrame:
+    """Return what looking adds, one line a model, place, metric and group (empty: over all groups), and in words."""
     lines = [
-        {"model": r["first"], "twin": r["second"], "dataset": r["dataset"]} | {name: r[name] for name in _COLUMNS}
+        {"model": r["first"], "twin": r["second"], "dataset": r["dataset"]}
+        | {name: r[name] for name in _COLUMNS}
+        | {"words": words(r, specs)}
         for r in records
     ]
     return pl.DataFrame(lines, infer_schema_length=None)
 
 
-def sentences(records: Sequence[Mapping[str, Any]], specs: Mapping[str, MetricSpec]) -> list[str]:
-    """Return what looking adds over all groups, in words."""
-    told = []
-    for record in records:
-        if record["scope"] not in {ALL, MACRO}:
-            continue
-        figures = _figures(record, specs[record["metric"]])
-        said = _SAYS.get(record["decision"], "whether looking adds to {title} on {dataset} cannot be told: {figures}")
-        words = said.format(title=record["title"], dataset=record["dataset"], figures=figures)
-        told.append(f"{record['first']}: {words}")
-    return told
+def words(record: Mapping[str, Any], specs: Mapping[str, MetricSpec]) -> str | None:
+    """Return what looking adds over all groups, as a sentence; None for a single group."""
+    if record["scope"] not in {ALL, MACRO}:
+        return None
+    figures = _figures(record, specs[record["metric"]])
+    said = _SAYS.get(record["decision"], "whether looking adds to {title} on {dataset} cannot be told: {figures}")
+    return f"{record['first']}: {said.format(title=record['title'], dataset=record['dataset'], figures=figures)}"
 
 
 def _figures(record: Mapping[str, Any], spec: MetricSpec) -> str:

@@ -147,10 +147,10 @@ def table_of(records: Sequence[Mapping[str, Any]], specs: Mapping[str, MetricSpe
 
 def _entrants(folders: Sequence[Path]) -> Iterator[_Entrant]:
     sessions = [(folder, read_session(folder)) for folder in folders]
-    compared = [registry.door(type(session.benchmark), "compare")(session.benchmark) for _, session in sessions]
+    compared = [registry.door(session.benchmark, "compare")(session.benchmark) for _, session in sessions]
     first = sessions[0][1].benchmark
     for (folder, session), comparable in zip(sessions, compared, strict=True):
-        if type(session.benchmark) is not type(first):
+        if session.benchmark.name != first.name:
             raise RunError(
                 "the runs are of different benchmarks", where=folder, expected=first.name, got=session.benchmark.name
             )

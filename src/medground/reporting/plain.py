@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from medground.reporting.composition import Composition, Section
+from medground.reporting.controls import TABLES
 from medground.reporting.runs import Run, unique_names
 from medground.reporting.sources import Images
 from medground.reporting.tables import Entry, Head, Table
@@ -19,7 +20,9 @@ def compose(runs: Sequence[Run], images: Images) -> Composition:  # noqa: ARG001
     """Return one section a run with every table of it."""
     sections = []
     for number, (run, name) in enumerate(zip(runs, unique_names(runs), strict=True)):
-        tables = [_table(stem, frame) for stem, frame in run.tables.items() if len(frame.columns)]
+        tables = [
+            _table(stem, frame) for stem, frame in run.tables.items() if len(frame.columns) and stem not in TABLES
+        ]
         anchor = f"{run.benchmark}-{number}" if run.benchmark.isidentifier() else f"run-{number}"
         sections.append(Section(anchor, f"Tables of {name}", "tables.html", tables=tables))
     benchmark = runs[0].benchmark

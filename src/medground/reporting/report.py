@@ -9,6 +9,7 @@ from pathlib import Path
 from medground.benchmarks.results import ModelFacts
 from medground.errors import RunError
 from medground.reporting.components import component
+from medground.reporting.controls import controls
 from medground.reporting.page import render
 from medground.reporting.provenance import provenance
 from medground.reporting.runs import Run, read_run, unique_names
@@ -68,7 +69,10 @@ def _with_missing(run: Run, missing: Mapping[str, tuple[str, ...]]) -> Run:
 
 
 def _details(by_benchmark: Mapping[str, Sequence[Run]], runs: Sequence[Run], images: Images) -> str:
-    compositions = [component(benchmark)(of, images) for benchmark, of in by_benchmark.items()]
+    compositions = []
+    for benchmark, of in by_benchmark.items():
+        own = component(benchmark)(of, images)
+        compositions.append(replace(own, sections=[*own.sections, *controls(of)]))
     return render(compositions, _origin(runs), provenance(runs))
 
 

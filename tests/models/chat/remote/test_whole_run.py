@@ -85,3 +85,40 @@ def test_a_key_stands_nowhere_in_a_run(
     assert all(SECRET.encode() not in path.read_bytes() for path in files)
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     assert manifest["format"]
+
+
+def test_repeated_samples_stand_in_a_table_of_their_own(stub: Any, answered: Any, tmp_path: Path) -> None:
+    def answer(number: int, body: dict[str, Any]) -> dict[str, Any]:
+        text, seed = body["messages"][0]["content"][1]["text"], body["seed"]
+        assert body["temperature"] == 0.8
+        # Hangs on the captions in the first sample, and is the other way round for lungs in the second.
+        first = (len(text) % 2 == 0) != (seed == 1 and "lung" in text)
+        return {"body": answered("Caption A" if first else "Caption B")}
+
+    stub.answer = answer
+    served = {"name": "api_chat", "base_url": stub.url, "model": "stub-1", "cache": "none"}
+    data = {
+        "name": "r",
+        "benchmark": {"name": "medical_checklist", "pairs": 6, "ask": "reply", "controls": [], "audit": False},
+        "models": [{"name": "repeated", "label": "m", "of": served, "samples": 2, "temperature": 0.8}],
+        "engine": {"workers": 0, "torch_threads": 1},
+    }
+    session = assemble(parse_run_file(data))
+    report = run_session(session, tmp_path / "run")
+    summary = report.summary
+    assert [facts.label for facts in summary.models] == ["m"]
+    assert {cell.model for cell in summary.cells} == {"m"}
+    (line,) = [r for r in summary.tables["repeats"].to_dicts() if r["metric"] == "accuracy"]
+    assert (line["members"], line["kind"]) == (2, "sample")
+    items = 2 * 6
+    assert line["n"] == items
+    assert stub.seen == 2 * 2 * items
+    each = summary.tables["repeats_each"].filter(metric="accuracy")
+    assert each["member"].to_list() == ["sample 1", "sample 2"]
+    assert line["range"] == pytest.approx(abs(each["value"][0] - each["value"][1]))
+    assert any("2 samples agree with each other" in note for note in summary.notes)
+    html = write_report([tmp_path / "run"]).read_text()
+    assert "The same model once more" in html
+    assert "2 samples agree with each other" in html
+    # The same folder is assembled again from its own run file.
+    assert run_session(assemble(parse_run_file(data)), tmp_path / "run").reused == report.chunks
