@@ -67,8 +67,8 @@ class Pairs:
         selected, inside = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
         scored = self.frame.filter(pl.col("state").is_in(["ok", "flat"]))
         if len(scored):
-            selected[self.used] = np.array(scored["selected"].to_list())
-            inside[self.used] = np.array(scored["inside"].to_list())
+            selected[self.used] = _lists(scored["selected"], shape[1])
+            inside[self.used] = _lists(scored["inside"], shape[1])
         return selected, inside, self.frame["area"].fill_null(0).to_numpy()
 
     @cached_property
@@ -147,6 +147,11 @@ class Pairs:
     def pointing(self, prefix: str = "") -> Floats:
         """Return hits ``(P,)`` under the protocol's tie rule; ``prefix="prior_"`` gives the class prior's."""
         return hits(self.frame, self.protocol.ties, prefix)
+
+
+def _lists(column: pl.Series, length: int) -> NDArray[np.int64]:
+    """Return a column of lists as an array ``(N, length)``."""
+    return column.explode().to_numpy().reshape(len(column), length)
 
 
 def hits(frame: pl.DataFrame, ties: str, prefix: str = "") -> Floats:
