@@ -171,7 +171,7 @@ def scoring(n: int) -> None:
     frame = pl.DataFrame(
         {
             "p": p, "credit": (p > 0.5).astype(float), "parsed": [1] * n, "answers": [1] * n, "outcome": ["ok"] * n,
-            "identical": [False] * n,
+            "identical": [False] * n, "beyond_limit": [False] * n,
         }
     ).with_columns(*(pl.lit(None, dtype=pl.Float64).alias(c) for c in EMPTY))  # fmt: skip
     began = time.perf_counter()

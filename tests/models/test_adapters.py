@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from medground.errors import CheckpointError, ConfigError
 from medground.imaging.geometry import resample_map
@@ -28,7 +29,7 @@ GRIDS = {
     "clip": 7,
     "llava_med": 4,
 }
-MATCHERS = {"biomedclip", "m3ae", "medclip", "pmc_clip"}
+MATCHERS = {"biomedclip", "kad", "m3ae", "medclip", "pmc_clip"}
 ATTENTION = {"carzero", "devide", "kad", "m3ae", "mavl", "medklip"}
 FINDINGS = ["Cardiomegaly", "Effusion", "Nodule", "Pneumonia"]
 
@@ -195,11 +196,47 @@ def test_captions_of_one_image_are_independent_of_other_images(name: str, zoo: A
     assert scores.scale > 0
     for index in range(3):
         alone = model.match([pictures[index]], [captions[index]])
-        assert np.abs(alone.raw[0] - scores.raw[index]).max() < 1e-5
+        assert np.allclose(alone.raw[0], scores.raw[index], rtol=1e-5, atol=1e-5)
     if name == "m3ae":
         assert scores.scale == 1
-    else:
+    elif name != "kad":
         assert (np.abs(scores.raw) <= 1 + 1e-6).all()
+
+
+@pytest.mark.parametrize("name", sorted(MATCHERS))
+def test_captions_are_told_apart_up_to_the_token_limit(
+    name: str, zoo: Any, pictures: list[Radiograph], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = zoo.build(name)
+    long = "effusion " * model.tokenise.length
+    captions = [long + "nodule", "nodule " + long, long + "edema"]
+    scores = model.match(pictures[:1], [captions])
+    assert scores.texts.tolist() == [[0, 1, 0]]
+    monkeypatch.setattr(model.tokenise, "length", model.tokenise.length + 2000)
+    assert model.tokenise.alike(captions) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("name", sorted(MATCHERS))
+def test_equal_pictures_are_encoded_once(name: str, zoo: Any, pictures: list[Radiograph]) -> None:
+    model = zoo.build(name)
+    before = model.encoded_images
+    scores = model.match([pictures[0], pictures[1], pictures[0]], [["a nodule", "an effusion"]] * 3)
+    assert model.encoded_images == before + 2
+    assert (scores.raw[0] == scores.raw[2]).all()
+    turned = model.match([pictures[0]], [["an effusion", "a nodule"]])
+    assert np.abs(turned.raw[0, ::-1] - scores.raw[0]).max() < 1e-5
+
+
+def test_kad_matches_by_its_own_loss(zoo: Any, pictures: list[Radiograph]) -> None:
+    model = zoo.build("kad")
+    scores = model.match(pictures[:1], [["edema", "nodule"]])
+    pixels, _ = model.inputs(pictures[:1])
+    with torch.no_grad():
+        pooled = model.network.image_encoder(pixels).mean(1)[0]
+        ids, mask = model.tokenise(["edema", "nodule"])
+        texts = model.network.text_encoder(ids, mask)
+    assert np.allclose(scores.raw[0], (texts @ pooled).numpy(), atol=1e-4)
+    assert scores.scale == pytest.approx(2.6593, abs=1e-4)
 
 
 @pytest.mark.parametrize(

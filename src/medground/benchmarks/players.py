@@ -4,7 +4,7 @@
 ask       arguments                          kept
 ========= ================================== =====================================================================
 ground    image, findings                    ``scores``, ``probabilities`` (C,), ``map/<j>``; geometry, absent, origin
-match     image, captions                    ``raw`` (K,); scale, kind
+match     image, captions                    ``raw`` (K,), ``texts`` (K,); scale, kind
 reply     conversation, options              the reply's record; its outcome
 choose    conversation, choices              ``logp`` (K,)
 logits    images (n, H, W, 3), questions     ``logits`` (n, A); answers
@@ -68,7 +68,10 @@ def _match(player: Any, asked: Arguments) -> list[Answer]:
                 expected=(len(part), len(part[0]["captions"])),
                 got=raw.shape,
             )
-        answers += [Answer({"scale": float(scores.scale), "kind": scores.kind}, {"raw": row}) for row in raw]
+        arrays = [{"raw": row} for row in raw]
+        if scores.texts is not None:
+            arrays = [held | {"texts": own} for held, own in zip(arrays, np.asarray(scores.texts), strict=True)]
+        answers += [Answer({"scale": float(scores.scale), "kind": scores.kind}, held) for held in arrays]
     return answers
 
 

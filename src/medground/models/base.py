@@ -170,11 +170,14 @@ class MatchScores:
         raw: ``(N, K)`` on the model's own scale.
         scale: multiplier of ``raw`` before a softmax (CLIP's ``exp(logit_scale)``).
         kind: ``contrastive`` (cosine) or ``itm`` (image-text matching logit); the benchmark applies the rule.
+        texts: ``(N, K)`` integers, equal in a row where the model read the same tokens: captions that differ beyond its
+            token limit alone. None: the model does not say.
     """
 
     raw: NDArray[np.floating[Any]]
     scale: float
     kind: Literal["contrastive", "itm"]
+    texts: NDArray[np.integer[Any]] | None = None
 
 
 @runtime_checkable

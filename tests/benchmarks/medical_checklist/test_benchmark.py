@@ -58,6 +58,19 @@ class Truncating:
         return MatchScores(np.array([[len(t.split()[0]) * 0.1 for t in c] for c in captions]), 10.0, "contrastive")
 
 
+class Limited:
+    """Reads twenty characters, says so, and gives what lies beyond a little noise that must not count."""
+
+    name = "limited"
+    info = ModelInfo(title="limited")
+
+    def match(self, images: Sequence[Any], captions: Sequence[Sequence[str]]) -> MatchScores:
+        read = [[t[:20] for t in own] for own in captions]
+        texts = np.array([[own.index(t) for t in own] for own in read])
+        noise = np.array([[place * 1e-3 for place, _ in enumerate(own)] for own in captions])
+        return MatchScores(noise, 100.0, "contrastive", texts)
+
+
 def run(folder: Path, cls: type[Any], **more: Any) -> Summary:
     benchmark = MedicalChecklist(build=folder, **more)
     benchmark.bind(Setting(models=[Entry(cls.name, cls.name, cls, {})], batch_size=8))
@@ -106,6 +119,16 @@ def test_equal_scores_are_ties(folder: Path) -> None:
     assert cell.counts["ties"] == cell.counts["identical"]
     assert cell.counts["ties"] > 20
     assert value(summary, "pair_accuracy", "pairs") == 0
+
+
+def test_a_term_beyond_the_limit_is_counted_and_scored_half(folder: Path) -> None:
+    items = item_files.read(folder / "items.jsonl")
+    beyond = sum(i.positive[:20] == i.negative[:20] for i in items)
+    cell = Cells(run(folder, Limited).cells).one(metric="accuracy", scope="all", group="")
+    assert 0 < beyond < len(items)
+    assert cell.counts["beyond_limit"] == cell.counts["identical"] == cell.counts["ties"] == beyond
+    # The noise favours the caption that stands second; beyond the limit it has no say.
+    assert cell.value * len(items) % 1 == beyond / 2 % 1
 
 
 def test_the_reference_model_sees(folder: Path) -> None:

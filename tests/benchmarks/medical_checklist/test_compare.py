@@ -39,7 +39,7 @@ def scored(model: str, p: list[float], held: list[ChecklistItem] | None = None, 
     frame = pl.DataFrame(
         {
             "p": p, "credit": [float(v > 0.5) for v in p], "parsed": [1] * n, "answers": [1] * n, "outcome": outcome,
-            "identical": [False] * n, "p_first": p, "p_second": [1 - v for v in p],
+            "identical": [False] * n, "beyond_limit": [False] * n, "p_first": p, "p_second": [1 - v for v in p],
             "choice_first": [None] * n, "choice_second": [None] * n,
         },
         schema_overrides={"choice_first": pl.String, "choice_second": pl.String},

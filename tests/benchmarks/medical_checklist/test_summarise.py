@@ -46,7 +46,8 @@ def frame_of(p: np.ndarray, **more: Any) -> pl.DataFrame:
     return pl.DataFrame(
         {
             "p": p, "credit": probabilities.credit(p), "parsed": [1] * n, "answers": [1] * n, "outcome": ["ok"] * n,
-            "identical": [False] * n, "p_first": [None] * n, "p_second": [None] * n, "choice_first": [None] * n,
+            "identical": [False] * n, "beyond_limit": [False] * n,
+            "p_first": [None] * n, "p_second": [None] * n, "choice_first": [None] * n,
             "choice_second": [None] * n, **more,
         },
         schema_overrides={"p_first": pl.Float64, "p_second": pl.Float64},

@@ -31,6 +31,7 @@ SCHEMA = pl.Schema(
         "answers": pl.Int64(),
         "credit": pl.Float64(),
         "identical": pl.Boolean(),
+        "beyond_limit": pl.Boolean(),
         "kind": pl.String(),
         "outcome": pl.String(),
         "reason": pl.String(),
@@ -39,8 +40,9 @@ SCHEMA = pl.Schema(
 """``p``: probability of the true caption; ``p_first``, ``p_second``: P(A) with the true caption as A and as B.
 
 ``credit`` is the sum over parsed answers of 1 for the true caption, so that every policy follows from it, ``parsed``
-and ``answers``. ``identical``: the model gave both captions the very same score, as it does when the changed term lies
-beyond its token limit; such an item is a tie, never a hit by position.
+and ``answers``. ``beyond_limit``: by the model's tokenizer the changed term lies beyond its token limit, so that both
+captions are one to it. ``identical``: it gave both the very same score, for that or another reason. Both are ties,
+never hits by position.
 """
 
 
@@ -79,14 +81,17 @@ class ChecklistMeasurer:
         if answer.outcome != "ok":
             return [_row(i, picture, outcome=answer.outcome, reason=answer.reason) for i in group.items]
         raw = dict(zip(group.captions, np.asarray(answer.arrays["raw"], dtype=np.float64), strict=True))
+        read = dict(zip(group.captions, answer.arrays.get("texts", range(len(raw))), strict=True))
         rows = []
         for item in group.items:
             a, b = float(raw[item.positive]), float(raw[item.negative])
             if not (math.isfinite(a) and math.isfinite(b)):
                 rows.append(_row(item, picture, outcome="error", reason="a score is not finite"))
                 continue
-            p = self._p(a, b, answer)
-            rows.append(_row(item, picture, p=p, identical=a == b, kind=str(answer.values["kind"])) | _counted([p]))
+            beyond = bool(read[item.positive] == read[item.negative])
+            p = 0.5 if beyond else self._p(a, b, answer)
+            row = _row(item, picture, p=p, identical=beyond or a == b, kind=str(answer.values["kind"]))
+            rows.append(row | {"beyond_limit": beyond} | _counted([p]))
         return rows
 
     def _p(self, a: float, b: float, answer: Answer) -> float:

@@ -101,8 +101,9 @@ class Scored:
         return (self.frame["outcome"] != "ok").to_numpy()
 
     @cached_property
-    def _identical(self) -> NDArray[np.bool_]:
-        return self.frame["identical"].fill_null(value=False).to_numpy()
+    def _flags(self) -> dict[str, NDArray[np.bool_]]:
+        names = ("identical", "beyond_limit")
+        return {name: self.frame[name].fill_null(value=False).to_numpy() for name in names}
 
     def cells(self) -> Iterator[Cell]:
         """Yield every cell."""
@@ -137,7 +138,7 @@ class Scored:
         failed = int(self._not_ok[rows].sum()) if values is None else 0
         ties = {"ties": int((held == 0.5).sum())} if metric.startswith("accuracy") else {}
         if metric == "accuracy":
-            ties["identical"] = int(self._identical[rows].sum())
+            ties |= {name: int(flag[rows].sum()) for name, flag in self._flags.items()}
         return self._cell(metric, scope, group, estimate, failed=failed, counts=ties)
 
     def _cell(self, metric: str, scope: str, group: str, e: Estimate, **more: Any) -> Cell:

@@ -89,7 +89,7 @@ class ChecklistTask(TaskDefaults):
 
     def reading(self) -> str:
         """What the rows depend on beyond the answers."""
-        return fingerprint_of(NAME, 1, self.measurer_.reader, self.measurer_.link)
+        return fingerprint_of(NAME, 2, self.measurer_.reader, self.measurer_.link)
 
     def open(self, players: Mapping[str, Any]) -> ChecklistStages:
         """Return the stages.

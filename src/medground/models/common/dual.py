@@ -154,20 +154,24 @@ class DualEncoder(Adapter):
         return flat.reshape(*flat.shape[:2], *cells.shape[1:3])
 
     def match(self, images: Sequence[Radiograph], captions: Sequence[Sequence[str]]) -> MatchScores:
-        """Return cosines of N images with K captions each.
+        """Return cosines of N images with K captions each; equal images and equal captions are encoded once.
 
         Raises:
             ModelError: the images do not have one equally long list of captions each.
         """
         check_captions(images, captions)
         pixels, _ = self.inputs(images)
-        (vectors,) = self.run(lambda batch: (self.image_features(batch)[0],), pixels)
+        places, distinct = distinct_rows(pixels)
+        (vectors,) = self.run(lambda batch: (self.image_features(batch)[0],), pixels[distinct])
         assert vectors is not None
+        texts = list(dict.fromkeys(text for own in captions for text in own))
+        encoded = dict(zip(texts, self.caption_vectors(texts), strict=True))
         raw = [
-            self.scores(vector[None], self.caption_vectors(own))[0].double().numpy()
-            for vector, own in zip(vectors, captions, strict=True)
+            self.scores(vectors[place][None], torch.stack([encoded[text] for text in own]))[0].double().numpy()
+            for place, own in zip(places, captions, strict=True)
         ]
-        return MatchScores(np.stack(raw), self.scale(), "contrastive")
+        read = np.array([self.tokenise.alike(own) for own in captions])
+        return MatchScores(np.stack(raw), self.scale(), "contrastive", read)
 
     def caption_vectors(self, captions: Sequence[str]) -> Tensor:
         """Return the normed vectors ``(K, E)`` of one image's captions, float32 on the CPU."""
@@ -176,6 +180,14 @@ class DualEncoder(Adapter):
                 self.embed(captions[start : start + TEXTS_AT_ONCE]) for start in range(0, len(captions), TEXTS_AT_ONCE)
             ]
             return functional.normalize(torch.cat(parts).float().cpu(), dim=-1)
+
+
+def distinct_rows(pixels: Tensor) -> tuple[list[int], list[int]]:
+    """Return for each image ``(N, ...)`` its place among the distinct ones, and the rows of these."""
+    places: dict[bytes, int] = {}
+    keys = [row.numpy().tobytes() for row in pixels]
+    held = [places.setdefault(key, len(places)) for key in keys]
+    return held, [held.index(place) for place in range(len(places))]
 
 
 def check_captions(images: Sequence[Radiograph], captions: Sequence[Sequence[str]]) -> None:

@@ -116,6 +116,15 @@ class Tokenizer:
         )
         return batch["input_ids"], batch["attention_mask"]
 
+    def alike(self, texts: Sequence[str]) -> list[int]:
+        """Return for each text the place of the first one with the same tokens, once cut at the limit.
+
+        Texts that differ beyond the limit alone are one text to the model.
+        """
+        first: dict[tuple[int, ...], int] = {}
+        ids = self.inner(list(texts), truncation=True, max_length=self.length)["input_ids"]
+        return [first.setdefault(tuple(own), place) for place, own in enumerate(ids)]
+
     def describe(self) -> dict[str, Any]:
         """Return what the ids depend on, for fingerprints: a hash of vocabulary and rules, length, padding."""
         backend = getattr(self.inner, "backend_tokenizer", None)

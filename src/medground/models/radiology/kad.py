@@ -6,18 +6,22 @@ exists for 224. Any resolution runs with any weights, and the grid follows: 16 x
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from medground.models.base import ModelInfo
+from medground.imaging.reading import Radiograph
+from medground.models.base import MatchScores, ModelInfo
 from medground.models.checkpoints import Layout, closest, read_weights
 from medground.models.common.adapter import Adapter, Parts
+from medground.models.common.dual import check_captions, distinct_rows
 from medground.models.common.inputs import IMAGENET_MEAN, IMAGENET_STD, Preprocess
 from medground.models.common.presence import presence, presence_margin
 from medground.models.common.text import Prompts, Tokenizer
@@ -32,6 +36,8 @@ LAYOUT = Layout(
     ignore=("image_encoder.resnet.*", "*.logit_scale", "model.decoder_norm.*", "*position_ids"),
 )
 TEXT_LENGTH = 256
+LOSS_SCALE = math.log(1 / 0.07)
+"""What the authors' loss of images and reports multiplies by: the logarithm itself, not its exponential."""
 NAMES = {
     "effusion": "pleural effusion",
     "mass": "lung mass",
@@ -160,6 +166,33 @@ class Kad(Adapter):
         network: Any = self.network
         vectors: Tensor = network.text_encoder(ids.to(self.runtime.device), mask.to(self.runtime.device))
         return vectors
+
+    def match(self, images: Sequence[Radiograph], captions: Sequence[Sequence[str]]) -> MatchScores:
+        """Return dot products of pooled image vectors with caption vectors: KAD's own loss of images and reports.
+
+        The loss takes vectors that are not normed and multiplies by ln(1 / .07), as its code does. What it was trained
+        with are the entities of a report, in a row; a whole sentence is new to it.
+
+        Raises:
+            ModelError: the images do not have one equally long list of captions each.
+        """
+        check_captions(images, captions)
+        pixels, _ = self.inputs(images)
+        places, distinct = distinct_rows(pixels)
+        network: Any = self.network
+        (pooled,) = self.run(lambda batch: (network.image_encoder(batch).mean(1),), pixels[distinct])
+        assert pooled is not None
+        texts = list(dict.fromkeys(text for own in captions for text in own))
+        with self.runtime.inference():
+            ids, mask = self.tokenise(texts)
+            vectors = network.text_encoder(ids.to(self.runtime.device), mask.to(self.runtime.device)).double().cpu()
+        encoded = dict(zip(texts, vectors, strict=True))
+        raw = [
+            (torch.stack([encoded[text] for text in own]) @ pooled[place].double()).numpy()
+            for place, own in zip(places, captions, strict=True)
+        ]
+        read = np.array([self.tokenise.alike(own) for own in captions])
+        return MatchScores(np.stack(raw), LOSS_SCALE, "contrastive", read)
 
     def ground(self, pixels: Tensor, texts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """See :meth:`Adapter.ground`; the map is the chosen layers' attention."""

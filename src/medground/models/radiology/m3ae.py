@@ -22,7 +22,7 @@ from medground.imaging.reading import Radiograph
 from medground.models.base import MatchScores, ModelInfo
 from medground.models.checkpoints import Layout, Source, Weights, read_weights
 from medground.models.common.adapter import Adapter, Parts
-from medground.models.common.dual import check_captions
+from medground.models.common.dual import check_captions, distinct_rows
 from medground.models.common.inputs import CLIP_MEAN, CLIP_STD, Preprocess
 from medground.models.common.presence import presence, presence_margin
 from medground.models.common.text import Prompts, Tokenizer
@@ -284,14 +284,19 @@ class M3ae(Adapter):
         """
         check_captions(images, captions)
         pixels, _ = self.inputs(images)
+        places, distinct = distinct_rows(pixels)
         network: Any = self.network
-        (streams,) = self.run(lambda batch: (network.image_stream(batch),), pixels)
+        (streams,) = self.run(lambda batch: (network.image_stream(batch),), pixels[distinct])
         assert streams is not None
+        texts: dict[tuple[str, ...], tuple[Tensor, Tensor]] = {}
         rows = []
-        for image, own in zip(streams, captions, strict=True):
+        for place, own in zip(places, captions, strict=True):
             with self.runtime.inference():
-                text, mask = self._streams(own)
-                pair = network.join(text, mask, image.to(self.runtime.device).expand(len(own), -1, -1))
+                if tuple(own) not in texts:
+                    texts[tuple(own)] = self._streams(own)
+                text, mask = texts[tuple(own)]
+                pair = network.join(text, mask, streams[place].to(self.runtime.device).expand(len(own), -1, -1))
                 margin = presence_margin(network.itm_head.fc(network.fused(*pair[:2])))
             rows.append(margin.double().cpu().numpy())
-        return MatchScores(np.stack(rows), 1.0, "itm")
+        read = np.array([self.tokenise.alike(own) for own in captions])
+        return MatchScores(np.stack(rows), 1.0, "itm", read)

@@ -199,6 +199,12 @@ class Medclip(DualEncoder):
         vectors: Tensor = network.text_model(ids, mask, self.mask_padding)
         return vectors
 
+    def caption_vectors(self, captions: Sequence[str]) -> Tensor:
+        """Return the normed vectors ``(K, 512)``, each caption by itself: in company padding would enter its mean."""
+        with self.runtime.inference():
+            vectors = torch.cat([self.embed([caption]) for caption in captions])
+            return functional.normalize(vectors.float().cpu(), dim=-1)
+
     def scale(self) -> float:
         """See :meth:`DualEncoder.scale`."""
         network: Any = self.network
