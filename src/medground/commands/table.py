@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from medground.benchmarks.printing import heading, text, with_interval
 from medground.benchmarks.results import Cell, Summary
 from medground.errors import ConfigError, did_you_mean
 from medground.metrics.spec import MetricSpec
-from medground.reporting.runs import read_run, unique_names
+from medground.reporting.runs import Run, read_run, unique_names
 from medground.running.tables import to_csv, to_latex, to_markdown
 
 PLACES = ("run", "model", "dataset", "subset", "method", "scope", "group")
@@ -50,10 +51,11 @@ def table_of(folders: Sequence[Path], wanted: Wanted) -> pl.DataFrame:
 
     Raises:
         RunError: a folder holds no finished run.
-        ConfigError: no cell has such a metric, scope or model.
+        ConfigError: no cell has such a metric, scope or model, or different judges decided what was right.
     """
     runs = [read_run(folder) for folder in folders]
     names = unique_names(runs)
+    _one_judge(runs, names)
     summaries = {name: run.summary for name, run in zip(names, runs, strict=True)}
     columns = wanted.columns or _headlines(list(summaries.values()))
     _check(summaries, columns, wanted)
@@ -69,6 +71,22 @@ def table_of(folders: Sequence[Path], wanted: Wanted) -> pl.DataFrame:
 def written(table: pl.DataFrame, form: str) -> str:
     """Return a table as ``csv``, ``md`` or ``tex``."""
     return {"csv": to_csv, "md": to_markdown, "tex": to_latex}[form](table)
+
+
+def _one_judge(runs: Sequence[Run], names: Sequence[str]) -> None:
+    """Refuse to put figures of different judges into one column."""
+    judged: dict[str, dict[str, list[str]]] = {}
+    for run, name in zip(runs, names, strict=True):
+        if judge := run.data.get("judge"):
+            judged.setdefault(run.benchmark, {}).setdefault(json.dumps(judge, sort_keys=True), []).append(name)
+    for judges in judged.values():
+        if len(judges) > 1:
+            raise ConfigError(
+                "the runs were judged by different judges, whose figures do not belong into one column",
+                where="; ".join(", ".join(own) for own in judges.values()),
+                got="; ".join(judges),
+                fix="judge them alike (medground score RUN --judge NAME), or make one table a judge",
+            )
 
 
 def _headlines(summaries: Sequence[Summary]) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from medground.reporting.tables import Table
 
 FIRST = ("strict.js",)
 SCRIPTS = ("tables.js", "figures.js", "overlay.js", "cases.js")
-STYLES = ("page.css", "tables.css", "cases.css", "print.css")
+STYLES = ("page.css", "tables.css", "cases.css", "dialogues.css", "print.css")
 _TAKEN = "/* Plotly looks for this element, and would otherwise add one of its own, which the policy refuses. */"
 _MIME = {"csv": "text/csv", "md": "text/markdown", "tex": "application/x-tex"}
 _NAMES = {"csv": "CSV", "md": "Markdown", "tex": "LaTeX"}

@@ -16,13 +16,16 @@ COLOURS = {"value": (255, 159, 28), "reference": (86, 180, 233)}
 FILL = 0.25
 
 
-def overlay(pixels: NDArray[np.generic], measurement: Measurement, anatomy: Anatomy) -> NDArray[np.uint8]:
+def overlay(
+    pixels: NDArray[np.generic], measurement: Measurement, anatomy: Anatomy, *, captioned: bool = True
+) -> NDArray[np.uint8]:
     """Draw the masks, points and lines of a measurement, and its value, on a picture.
 
     Args:
         pixels: (height, width), grey; integers of 0 to 255 or floats of 0 to 1.
         measurement: what to draw; a dropped case shows its reason.
         anatomy: the masks that the marks name, on the same pixels.
+        captioned: whether the value is written at the foot of the picture, where no page says it beside it.
 
     Returns:
         (height, width, 3), 0 to 255.
@@ -46,7 +49,8 @@ def overlay(pixels: NDArray[np.generic], measurement: Measurement, anatomy: Anat
     size = max(1, round(max(anatomy.width, anatomy.height) / 256))
     for mark in measurement.marks:
         _draw(draw, mark, size)
-    _write(draw, caption(measurement), anatomy, size)
+    if captioned:
+        _write(draw, caption(measurement), anatomy, size)
     return np.asarray(picture)
 
 

@@ -112,8 +112,9 @@ class CXReasonDial:
         """The judge."""
         if self.protocol == "cxreasonbench":
             return self.protocol, {"stages": STAGES_VERSION}
-        judges = [entry.label for entry in self._setting.roles.get("judges", ())]
-        name = self.options.judge if self.options.judge == "evidence" else "-".join((self.options.judge, *judges))
+        asked = () if self.options.judge == "evidence" else self._setting.roles.get("judges", ())
+        judges = {entry.label: entry.identity() for entry in asked}
+        name = "-".join((self.options.judge, *judges))
         return name, {"judge": judge_identity(self.options), "models": judges}
 
     @property
@@ -164,7 +165,7 @@ class CXReasonDial:
         if self.protocol == "cxreasonbench":
             summary = summarise_stages(rows, facts, self.notes())
         else:
-            summary = summarise(rows, self.reading[0], facts, floors(self.source.dialogues()), self.notes())
+            summary = summarise(rows, self.reading, facts, floors(self.source.dialogues()), self.notes())
         return with_looking(summary, compare(self), rows, self._setting.models)
 
     @property

@@ -41,16 +41,24 @@ class Part:
 
 def summarise(
     rows: Mapping[tuple[str, ...], pl.DataFrame],
-    reading: str,
+    judged_by: tuple[str, Mapping[str, Any]],
     models: Sequence[ModelFacts],
     floors: Floors,
     notes: Sequence[str],
 ) -> Summary:
     """Summarise the rows of every task, by (model, dialogues).
 
+    Args:
+        rows: of every task, by its path.
+        judged_by: name of the reading, and all that its judge consists of.
+        models: facts of the models.
+        floors: repliers that see nothing, judged by the rules.
+        notes: what a reader must know.
+
     Raises:
         MetricError: the three parts of faithfulness do not make 1.
     """
+    reading, judge = judged_by
     parts = [Part(path[0], path[1], reading, frame) for path, frame in rows.items() if frame.height]
     cells: list[Cell] = []
     verdicts: list[Verdict] = []
@@ -67,6 +75,7 @@ def summarise(
         )
         notes = [*notes, *dict.fromkeys(c.warning() for many in agreeing.values() for c in many if c.warning())]
     data = {
+        "judge": dict(judge),
         "identities": {f"{p.model} / {p.dataset}": _identity(p) for p in parts},
         "canaries": {f"{p.model} / {p.dataset}": _canaries(p) for p in parts},
         "dialogues": {f"{p.model} / {p.dataset}": _shown(p) for p in parts},

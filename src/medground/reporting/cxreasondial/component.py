@@ -6,10 +6,12 @@ import base64
 import io
 import json
 from collections.abc import Mapping, Sequence
+from functools import cache
 from itertools import groupby
 from typing import Any
 
 from medground.reporting.composition import Composition, Section
+from medground.reporting.cxreasondial.tables import APART, by_judge, called, grouped, scores
 from medground.reporting.plain import compose as plain
 from medground.reporting.runs import Run, unique_names
 from medground.reporting.sources import Images
@@ -17,103 +19,147 @@ from medground.reporting.sources import Images
 PHANTOM = "dialogue-phantom-"
 """Dialogues whose pictures are drawn here, and may be shown to anybody."""
 WIDTH = 256
-"""Of a drawn picture, in pixels."""
-MOST = 6
-"""Pictures of a page at most: each is drawn and measured again."""
-
-_SIGNS = {1: "yes", 0: "no", None: "undecided"}
-_WORDS = {"coverage": "covered", "faithfulness": "faithful"}
+"""Of a phantom's picture where the run file does not say, in pixels."""
+MOST = 12
+"""Pictures of a page at most: each is drawn, and a visual one measured, again."""
+_OWN = ("scores", "repliers")
+"""Tables of the run that stand here with their intervals."""
+_SIGN = {"yes": "yes", "in part": "partly", "no": "no"}
+_MARKS = {
+    "faithfulness": {1: "\u2713 faithful", 0: "\u2717 not faithful", None: "? faithfulness undecided"},
+    "coverage": {1: "\u2713 covered", 0: "\u2717 not covered", None: "? coverage undecided"},
+}
 
 
 def compose(runs: Sequence[Run], images: Images) -> Composition:
-    """Return the tables of every run, then its dialogues."""
-    tables = plain(runs, images)
-    sections = list(tables.sections)
-    summary, left = [], MOST
-    for number, (run, name) in enumerate(zip(runs, unique_names(runs), strict=True)):
-        summary += [
-            (_SIGN.get(verdict.answer, "undecided"), f"{verdict.model}, {verdict.dataset}: {verdict.because}")
-            for verdict in run.summary.verdicts
-        ]
-        shown = []
-        for who, turns in run.data["dialogues"].items():
-            dialogues, used = _dialogues(turns, left if images != "no" else 0)
-            left -= used
-            shown.append((who, dialogues, _tried(run.data["canaries"].get(who, {}))))
-        title = f"Dialogues of {name}" if len(runs) > 1 else "Dialogues"
-        sections.append(Section(f"dialogues-{number}", title, "cxreasondial/dialogues.html", {"shown": shown}))
-    readings = sorted({run.summary.reading for run in runs})
-    facts = [("Judge", ", ".join(readings))]
-    if len(readings) > 1:
-        facts.append(
-            ("Not comparable", "These runs were judged by different judges; their figures stay in tables apart.")
+    """Return the scores of every judge apart, what the runs' tables hold beside them, and the dialogues."""
+    named = list(zip(runs, unique_names(runs), strict=True))
+    held = [(run, name) for run, name in named if run.data.get("judge")]
+    judges = by_judge(held)
+    apart = [APART.format(judges="; ".join(judges))] if len(judges) > 1 else []
+    facts = [("Judge", judge) for judge in judges] + [("Not comparable", line) for line in apart]
+    facts += [("Note", note) for note in dict.fromkeys(note for run in runs for note in run.summary.notes)]
+    sections = [
+        Section(
+            f"dialogue-scores-{number}",
+            f"Scores, judged by {judge}" if len(judges) > 1 else "Scores",
+            "tables.html",
+            tables=[
+                scores(own, "Every model, with intervals by dialogue", apart),
+                *(table for run, _ in own for table in grouped(run)),
+            ],
         )
-    return Composition("Dialogues (CXReasonDial)", summary, facts, sections)
+        for number, (judge, own) in enumerate(judges.items())
+    ]
+    sections += [section for section in map(_others, plain(runs, images).sections) if section.tables]
+    left = [MOST if images != "no" else 0]
+    sections += [
+        Section(
+            f"dialogues-{number}",
+            f"Dialogues of {name}" if len(runs) > 1 else "Dialogues",
+            "cxreasondial/dialogues.html",
+            {"shown": [_shown(run, who, turns, left) for who, turns in run.data["dialogues"].items()]},
+        )
+        for number, (run, name) in enumerate(held)
+    ]
+    return Composition("Dialogues (CXReasonDial)", _summary(named), facts, sections)
 
 
-_SIGN = {"yes": "yes", "in part": "partly", "no": "no"}
+def _summary(named: Sequence[tuple[Run, str]]) -> list[tuple[str, str]]:
+    return [
+        (_SIGN.get(v.answer, "undecided"), f"{v.model}, {called(v.dataset)}: {v.because}.")
+        for run, _ in named
+        for v in run.summary.verdicts
+    ]
 
 
-def _tried(canaries: Mapping[str, int]) -> str:
-    if not canaries.get("tried"):
-        return ""
-    return f"Attacks on the judge: {canaries['tried']} tried, {canaries['changed']} changed a ruling."
+def _others(section: Section) -> Section:
+    """The run's own tables, without those that are shown with their intervals."""
+    kept = [table for table in section.tables if table.title.lower() not in _OWN]
+    return Section(section.anchor, section.title, section.template, section.content, kept, section.figures)
 
 
-def _dialogues(turns: Sequence[Mapping[str, Any]], left: int) -> tuple[list[tuple[str, list[dict[str, Any]]]], int]:
-    out, used = [], 0
+def _shown(run: Run, who: str, turns: Sequence[Mapping[str, Any]], left: list[int]) -> tuple[str, list[Any], list[str]]:
+    model, _, dataset = who.partition(" / ")
+    width = int(run.config.get("benchmark", {}).get("size", WIDTH))
+    dialogues = []
     for name, group in groupby(turns, key=lambda turn: turn["dialogue"]):
-        shown = []
-        for turn in group:
-            picture = ""
-            if used < left and "visual" in turn["evidence_types"]:
-                picture = _picture(name, turn["tasks"][turn["evidence_types"].index("visual")])
-                used += bool(picture)
-            shown.append(_turn(turn, picture))
-        out.append((name, shown))
-    return out, used
+        about = _picture(name, None, width, left)
+        dialogues.append((name, about[0], [_turn(turn, model, width, left) for turn in group]))
+    return f"{model}: {called(dataset)}", dialogues, _remarks(run, who)
 
 
-def _turn(turn: Mapping[str, Any], picture: str) -> dict[str, Any]:
-    verdicts = [(_SIGNS[turn[key]], _WORDS[key]) for key in ("faithfulness", "coverage")]
+def _remarks(run: Run, who: str) -> list[str]:
+    tried = run.data["canaries"].get(who, {})
+    asked = {by: count for by, count in run.data.get("asked_by", {}).get(who, {}).items() if by != "dialogue"}
+    out = []
+    if tried.get("tried"):
+        out.append(f"Attacks on the judge: {tried['tried']} tried, {tried['changed']} changed a ruling.")
+    if asked:
+        out.append("Queries by: " + "; ".join(f"{by} {count}" for by, count in asked.items()) + ".")
+    return out
+
+
+def _turn(turn: Mapping[str, Any], model: str, width: int, left: list[int]) -> dict[str, Any]:
+    judged = turn["judge_status"] != "skipped"
+    faithful = turn["faithfulness"] if judged else None
+    visual = "visual" in turn["evidence_types"]
+    task = turn["tasks"][turn["evidence_types"].index("visual")] if visual else None
+    picture, caption = _picture(turn["dialogue"], task, width, left) if visual else ("", "")
     return {
+        "name": model,
         "query": turn["query"],
         "reply": turn["reply"] or "(no reply)",
-        "evidence": turn["evidence"],
-        "verdicts": verdicts if turn["judge_status"] != "skipped" else [],
+        "evidence": turn["evidence"] if judged else "",
+        "marks": [words[turn[key]] for key, words in _MARKS.items()] if judged else [],
+        "sign": "undecided" if faithful is None else "yes" if faithful else "no",
         "reason": turn["reason"],
         "steps": _steps(turn["trace"]),
         "picture": picture,
+        "caption": caption,
     }
 
 
 def _steps(trace: str) -> list[str]:
+    """What an agent did, one line a tool call."""
     try:
         steps = json.loads(trace) if trace else []
     except ValueError:
         return []
     return [
-        f"{step.get('task', '')}, {step.get('evidence_type', '')}: {step.get('reason') or step.get('status', '')}"
+        f"Tool: {str(step.get('task', '')).replace('_', ' ')} ({step.get('evidence_type', '')}), "
+        f"{step.get('reason') or step.get('status', '')}"
         for step in steps
         if isinstance(step, dict)
     ]
 
 
-def _picture(dialogue: str, task: str) -> str:
-    """The measurement drawn on a phantom, as a data URL; empty for other pictures."""
-    if not dialogue.startswith(PHANTOM):
-        return ""
+def _picture(dialogue: str, task: str | None, width: int, left: list[int]) -> tuple[str, str]:
+    """A phantom's picture, or one task's measurement drawn on it, as a data URL with its caption."""
+    if not dialogue.startswith(PHANTOM) or left[0] < 1:
+        return "", ""
+    left[0] -= 1
+    return _drawn(dialogue.removeprefix("dialogue-"), task, width)
+
+
+@cache
+def _drawn(case_id: str, task: str | None, width: int) -> tuple[str, str]:
+    import numpy as np
     from PIL import Image
 
     from medground.benchmarks.cxreasondial.phantoms import Phantoms
     from medground.tools import tool
-    from medground.tools.overlay import overlay
+    from medground.tools.overlay import caption, overlay
     from medground.worlds.phantom.drawing import draw
 
-    case_id, world = dialogue.removeprefix("dialogue-"), Phantoms(size=WIDTH)
-    anatomy = world.anatomy(case_id)
-    pixels = draw(world.scene(case_id), WIDTH).pixels
-    drawn = overlay(pixels, tool(task).measure(anatomy), anatomy)
+    world, said = Phantoms(size=width), ""
+    pixels = draw(world.scene(case_id), width).pixels
+    if task is None:
+        drawn = pixels if pixels.dtype == np.uint8 else (pixels * 255).round().astype(np.uint8)
+    else:
+        anatomy = world.anatomy(case_id)
+        measured = tool(task).measure(anatomy)
+        drawn, said = overlay(pixels, measured, anatomy, captioned=False), caption(measured)
     buffer = io.BytesIO()
     Image.fromarray(drawn).save(buffer, "PNG")
-    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
+    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode(), said
