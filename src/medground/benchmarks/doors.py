@@ -30,7 +30,7 @@ DOORS: Mapping[str, str] = {
 READINGS = ("protocol", "reader", "judge")
 """Options of ``medground score``, which a benchmark's ``readings`` map to a parameter or a role of its own."""
 
-METHODS = ("bind", "notes", "tasks", "summarise", "manifest")
+METHODS = ("bind", "notes", "withheld", "tasks", "summarise", "manifest")
 
 
 @dataclass(frozen=True)
