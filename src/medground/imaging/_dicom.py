@@ -27,6 +27,7 @@ from medground.errors import ImageError
 from medground.imaging import _grey
 from medground.imaging._attributes import whole
 from medground.imaging._display import Displayed, Size, checked_frame
+from medground.imaging._entropy import check_scans
 from medground.imaging._lossless import SYNTAXES, read_lossless
 from medground.imaging._quiet import quiet
 from medground.imaging._raster import checked_end, jpeg_header
@@ -198,6 +199,7 @@ def _checked_frame(header: Dataset) -> bytes:
     elif frame.startswith(b"\xff\xd8"):  # the other JPEGs
         jpeg = jpeg_header(frame)
         checked_end(frame, jpeg)
+        check_scans(frame)
         if jpeg.channels != whole(header, "SamplesPerPixel", 1):
             raise ImageError("a DICOM file's compressed frame has other channels than its header", got=jpeg.channels)
         size = jpeg.size

@@ -20,6 +20,7 @@ from PIL.JpegImagePlugin import JpegImageFile
 
 from medground.errors import ImageError
 from medground.imaging._display import Displayed, Size, checked_frame
+from medground.imaging._entropy import check_scans
 
 PNG_MARK = b"\x89PNG\r\n\x1a\n"
 JPEG_MARK = b"\xff\xd8\xff"
@@ -246,6 +247,7 @@ def read_jpeg(data: bytes, max_pixels: int) -> Displayed:
             fix="convert it to 8-bit grey, or to PNG",
         )
     checked_end(data, header)
+    check_scans(data)
     try:
         with JpegImageFile(io.BytesIO(header.segments + data[header.scan :])) as picture:
             grey = np.asarray(picture if picture.mode == "L" else picture.convert("L"))
