@@ -26,7 +26,7 @@ class Mutation:
 
 DECIDE, VERDICTS, XBENCH = "metrics/decide.py", "benchmarks/gridvqa_x/verdicts.py", "benchmarks/xbench"
 T_DECIDE = ("metrics/test_decide.py",)
-T_INFERENCE = ("metrics/test_inference.py",)
+T_INFERENCE = ("metrics/test_permutation.py", "metrics/test_inference.py")
 T_GRID = ("benchmarks/gridvqa_x/test_verdicts.py",)
 T_CLAIMS = tuple(f"benchmarks/xbench/test_{name}.py" for name in ("claims", "prior", "verdicts"))
 T_PAIRS = ("benchmarks/xbench/test_pairs.py",)
@@ -149,8 +149,8 @@ MUTATIONS = (
     Mutation(
         "sums that differ in the last bit are equal",
         "metrics/permutation.py",
-        "needed = observed * (1 - TOLERANCE)\n    alone",
-        "needed = observed * (1 + TOLERANCE)\n    alone",
+        "return observed * (1 - TOLERANCE) - ROUNDING",
+        "return observed * (1 + TOLERANCE)",
         T_INFERENCE,
     ),
     Mutation(

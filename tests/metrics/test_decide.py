@@ -104,7 +104,14 @@ def test_four_to_none_of_35_is_no_difference():
 
 @pytest.mark.parametrize(
     ("low", "high", "word"),
-    [(0.53, 0.6, "better"), (0.4, 0.47, "worse"), (0.51, 0.6, "cannot be told"), (0.495, 0.505, "equivalent")],
+    [
+        (0.53, 0.6, "better"),
+        (0.4, 0.47, "worse"),
+        (0.51, 0.6, "cannot be told"),
+        (0.495, 0.505, "equivalent"),
+        (0.505, 0.6, "cannot be told"),  # beyond the margin with its value, not with its interval
+        (0.4, 0.495, "cannot be told"),
+    ],
 )
 def test_a_value_beside_a_fixed_floor(low, high, word):
     middle = (low + high) / 2

@@ -68,7 +68,7 @@ class Rule:
         if self.margin is None:
             margin = "no margin"
         else:
-            margin = f"margin {100 * self.margin:g} points" if self.points else f"margin {self.margin:g}"
+            margin = f"margin {_counted(100 * self.margin)}" if self.points else f"margin {self.margin:g}"
         retest = f", test-retest correlation {self.reliability:g}" if self.reliability is not None else ""
         return f"{margin}, least {self.least} {self.unit}{retest}"
 
@@ -286,8 +286,12 @@ def _figures(estimate: Estimate, spec: MetricSpec, *, signed: bool = False) -> s
 def _margin(spec: MetricSpec, rule: Rule) -> str:
     if rule.margin is None:
         return "0"
-    points = " points" if spec.scale != 1.0 else ""
-    return f"{rule.margin * spec.scale:g}{points}"
+    return f"{rule.margin:g}" if spec.scale == 1.0 else _counted(rule.margin * spec.scale)
+
+
+def _counted(points: float) -> str:
+    text = f"{points:g}"
+    return f"{text} point" if text == "1" else f"{text} points"
 
 
 def _p_words(difference: Difference) -> str:

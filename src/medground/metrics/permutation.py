@@ -2,8 +2,8 @@
 
 Under "no difference" it does not matter which model is called the first, patient by patient. All ways of exchanging
 them are tried while at most 14 patients differ; else 9,999 are drawn, and p = (hits + 1) / (draws + 1) (Phipson and
-Smyth 2010), so that p is never 0. A statistic reaches the observed one if it is as large up to a relative 1e-9, since
-sums of equal numbers differ in the last bit.
+Smyth 2010), so that p is never 0. A statistic reaches the observed one if it is as large up to rounding, since sums of
+equal numbers differ in the last bit: up to a relative 1e-9, and 1e-12 where the observed one is 0.
 
 More than 1,024 patients that differ are exchanged in 1,024 blocks of several patients: still exactly valid, since these
 are exchanges too (Canay, Romano and Shaikh 2017).
@@ -31,7 +31,7 @@ BLOCKS = 1_024
 _ROWS = 512  # exchanges held at a time
 _BUDGET = 50_000_000  # cases ranked in a swap test, draws times cases; beyond it fewer draws, never below _FEWEST
 _FEWEST = 1_999
-TOLERANCE = 1e-9
+TOLERANCE, ROUNDING = 1e-9, 1e-12
 
 Floats = NDArray[np.float64]
 Ranking = Literal["auc", "average precision"]
@@ -93,7 +93,7 @@ def max_t(contributions: ArrayLike, seed: int = 0, draws: int = DRAWS) -> Family
     scaled = np.divide(h, scale, out=np.zeros_like(h), where=scale > 0)
     observed = np.abs(scaled.sum(axis=0))
     order = np.argsort(-observed, kind="stable")
-    needed = observed * (1 - TOLERANCE)
+    needed = _needed(observed)
     alone, together, total = np.zeros(h.shape[1]), np.zeros(h.shape[1]), 0
     differs = np.flatnonzero((h != 0).any(axis=1))
     for signs in _exchanges(differs.size, seed, draws):
@@ -255,10 +255,15 @@ def _settled(h: Floats) -> Floats:
     return np.where(np.abs(h) <= largest * 1e-12, 0.0, h)
 
 
+def _needed(observed: Floats) -> Floats:
+    """Return what a statistic must reach to be as large as the observed one, up to rounding."""
+    return observed * (1 - TOLERANCE) - ROUNDING
+
+
 def _share_reaching(
     statistic: Callable[[Floats], Floats], observed: float, differing: int, seed: int, draws: int
 ) -> float:
-    needed, hits, total = observed * (1 - TOLERANCE), 0, 0
+    needed, hits, total = float(_needed(np.array(observed))), 0, 0
     for signs in _exchanges(differing, seed, draws):
         hits += int(np.count_nonzero(np.abs(statistic(signs)) >= needed))
         total += len(signs)

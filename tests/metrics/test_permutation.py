@@ -1,0 +1,91 @@
+"""Paired tests by patient: never a p of 0, the same as counting all exchanges by hand, and families that step down."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from medground.metrics.bootstrap import Clusters
+from medground.metrics.classification import auc, average_precision
+from medground.metrics.permutation import AUC, AVERAGE_PRECISION, max_t, sign_flip, swap_calls, swap_ranks
+
+DRAWS = 199
+
+
+def test_a_drawn_p_is_never_zero() -> None:
+    many = np.ones(40)
+    assert sign_flip(many, draws=DRAWS) == (1 / (DRAWS + 1), 40)
+    family = max_t(np.stack([many, many], axis=1), draws=DRAWS)
+    assert family.p.tolist() == family.p_family.tolist() == [1 / (DRAWS + 1)] * 2
+
+
+@pytest.mark.parametrize("metric", [AUC, AVERAGE_PRECISION])
+def test_a_drawn_p_of_swaps_is_never_zero(metric: str) -> None:
+    truth = np.repeat([1.0, 0.0], 30)
+    right, by = truth + np.linspace(0, 0.5, 60), Clusters(np.arange(60), 60)
+    p, differing = swap_ranks(truth, right, -right, by, metric, draws=DRAWS)  # type: ignore[arg-type]  # one of the two
+    assert differing > 40
+    assert p == 1 / (DRAWS + 1)
+    calls = swap_calls(truth, truth, 1 - truth, by, draws=DRAWS)
+    assert calls == (1 / (DRAWS + 1), 60)
+
+
+@given(st.lists(st.integers(-3, 3), min_size=1, max_size=8))
+def test_few_patients_are_enumerated(contributions: list[int]) -> None:
+    h = np.array(contributions, dtype=float)
+    sums = [abs(float(h @ np.array(signs))) for signs in product((1, -1), repeat=h.size)]
+    expected = float(np.mean(np.array(sums) >= abs(h.sum()) * (1 - 1e-9)))
+    assert sign_flip(h) == (pytest.approx(expected), np.count_nonzero(h))
+
+
+def stepped_down(h: np.ndarray) -> list[float]:
+    """Westfall and Young's step-down procedure, counted out over all flips."""
+    scale = np.sqrt((h**2).sum(axis=0))
+    observed = np.abs(h.sum(axis=0)) / scale
+    flips = [np.abs(np.array(signs) @ h) / scale for signs in product((1, -1), repeat=len(h))]
+    order = np.argsort(-observed, kind="stable").tolist()
+    p, before = [0.0] * len(order), 0.0
+    for place, member in enumerate(order):
+        rest = order[place:]
+        share = np.mean([max(flip[rest]) >= observed[member] * (1 - 1e-9) for flip in flips])
+        p[member] = before = max(before, float(share))
+    return p
+
+
+def test_a_family_steps_down_and_never_up() -> None:
+    few = np.r_[np.ones(3), np.zeros(9)]
+    more = np.r_[np.zeros(3), np.ones(6), -1, -0.5, 0.25]
+    h = np.stack([few, more, np.r_[np.zeros(6), np.ones(6)]], axis=1)
+    family = max_t(h)
+    assert family.p_family.tolist() == pytest.approx(stepped_down(h))
+    order = np.argsort(-family.statistic, kind="stable")
+    assert (np.diff(family.p_family[order]) >= 0).all()
+    # The rare class alone could come to a quarter at best, and bounds what follows it.
+    assert family.p[0] == 0.25
+    assert (family.p_family >= family.p - 1e-12).all()
+
+
+@pytest.mark.parametrize("metric", [AUC, AVERAGE_PRECISION])
+def test_swaps_of_ranks_are_enumerated(metric: str) -> None:
+    rng = np.random.default_rng(3)
+    truth = np.array([1.0, 1, 1, 0, 0, 0, 0])
+    codes = np.array([0, 1, 2, 2, 3, 4, 4])
+    first, second = rng.integers(0, 5, (2, 7)).astype(float)
+
+    def ranks(scores: np.ndarray) -> np.ndarray:
+        return np.array([(scores < s).sum() + (scores == s).sum() / 2 for s in scores])
+
+    measure = auc if metric == AUC else average_precision
+    a, b = ranks(first), ranks(second)
+
+    def difference(swapped: np.ndarray) -> float:
+        one, other = np.where(swapped, b, a), np.where(swapped, a, b)
+        return (measure(truth, one).value or 0.0) - (measure(truth, other).value or 0.0)
+
+    observed = abs(difference(np.zeros(7, dtype=bool)))
+    shares = [abs(difference(np.array(s)[codes])) >= observed * (1 - 1e-9) for s in product((False, True), repeat=5)]
+    p, _ = swap_ranks(truth, first, second, Clusters(codes, 5), metric)  # type: ignore[arg-type]  # one of the two
+    assert p == pytest.approx(np.mean(shares))
