@@ -21,7 +21,7 @@ from medground.imaging.reading import Radiograph
 from medground.models.base import ChatModel, Chooser, GenerationOptions, Message, ToolSpec, capabilities_of
 from medground.models.chat.api_chat import ApiChat
 from medground.models.chat.hf_chat import HfChat
-from medground.models.chat.local.prompts import tool_calls
+from medground.models.chat.local.prompts import picture, tool_calls
 from medground.models.chat.local.sampling import GumbelDraw
 
 
@@ -312,3 +312,12 @@ def test_without_a_network_a_hub_name_is_refused(monkeypatch: pytest.MonkeyPatch
 def test_a_relative_folder_is_still_a_path(blind_folder: Path) -> None:
     checked = registry.check(HfChat, {"checkpoint": blind_folder.name}, where="models.0", base=blind_folder.parent)
     assert checked["checkpoint"] == blind_folder
+
+
+def test_a_model_gets_the_colours_of_a_picture_and_grey_of_a_radiograph() -> None:
+    grey = np.linspace(0, 1, 12, dtype=np.float32).reshape(3, 4)
+    levels = np.arange(36, dtype=np.uint8).reshape(3, 4, 3)
+    assert np.array_equal(np.asarray(picture(Radiograph(grey, colour=levels))), levels)
+    plain = np.asarray(picture(Radiograph(grey)))
+    assert (plain == plain[..., :1]).all()
+    assert (plain[..., 0] == np.rint(grey * 255)).all()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -67,6 +68,12 @@ def test_nothing_of_the_picture_is_shown(kind: Any) -> None:
     assert np.array_equal(model.of.shown[0], model.of.shown[1]) == (kind == "grey")
     alone = Blind(of=Sees(), picture=kind).match([picture("b", 9)], [["y"]])
     assert alone.raw[0] == first.raw[1]
+
+
+@pytest.mark.parametrize("kind", ["grey", "noise"])
+def test_colours_are_taken_away_with_the_rest(kind: Any) -> None:
+    coloured = replace(picture("a"), colour=np.full((8, 12, 3), 7, np.uint8))
+    assert Blind(of=Sees(), picture=kind)._shown(coloured).colour is None
 
 
 def test_a_chat_model_is_asked_without_pictures() -> None:

@@ -10,16 +10,21 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from medground.benchmarks.medical_checklist import items as item_files, phantom
 from medground.benchmarks.medical_checklist.build import Settings, build as build_from
+from medground.benchmarks.medical_checklist.linking import PROFILES
+from medground.benchmarks.medical_checklist.mentions.spans import DEFAULT_PIPELINE, LinkedSpans, PipelineSpans
 from medground.benchmarks.medical_checklist.refining import refine_items
 from medground.benchmarks.medical_checklist.sampling import Sampling
+from medground.benchmarks.medical_checklist.similarity import Measure, measured
 from medground.benchmarks.medical_checklist.sources.base import Licences, select
 from medground.benchmarks.medical_checklist.sources.opening import Kind as SourceKind, open_source
+from medground.benchmarks.medical_checklist.terminologies.base import Terminology
 from medground.benchmarks.medical_checklist.terminologies.opening import Kind as TermKind, open_terminology
 from medground.errors import ConfigError
 
 LEAST_SIZE = 64
 """Pixels a side of a phantom."""
 
+Spans = Literal["names", "noun_chunks", "entities"]
 Refine = Literal["none", "reciprocal", "reciprocal_window", "reciprocal_type", "cells"]
 
 
@@ -39,6 +44,11 @@ class Asked(BaseModel):
     sampling: Sampling = "frequency"
     placing: Literal["same", "any"] = "same"
     refine: Refine = "none"
+    spans: Spans = "names"
+    pipeline: str | None = None
+    link: Literal["guarded", "paper"] = "guarded"
+    similarity: Measure = "3-grams"
+    similarity_model: Path | None = None
     seed: int = 0
 
     def __init__(self, **values: Any) -> None:
@@ -71,16 +81,38 @@ def build_items(out: Path, asked: Asked, *, workers: int = 1) -> Path:
         require_image=asked.require_image,
     )
     settings = Settings(asked.sampling, asked.placing, asked.seed)
-    held, report = build_from(captions, terms, settings, workers=workers)
+    finder = finder_of(asked, terms)
+    held, report = build_from(captions, terms, settings, finder=finder, workers=workers)
     report.refused_captions.update(refused)
     held, refined = refine_items(held, asked.refine, seed=asked.seed)
+    held = measured(held, asked.similarity, asked.similarity_model)
     out.mkdir(parents=True, exist_ok=True)
     item_files.write(out / "items.jsonl", held)
     lines = (json.dumps({"paper": c.paper, "caption": c.caption}, ensure_ascii=False) + "\n" for c in captions)
     (out / "reference.jsonl").write_bytes("".join(lines).encode("utf-8"))
-    data = report.data() | {"refine": refined, "licences": asked.licences, "names_licence": terms.licence}
+    data = report.data() | {
+        "refine": refined,
+        "licences": asked.licences,
+        "names_licence": terms.licence,
+        "mentions_by": "names of the terminology" if finder is None else finder.named,
+        "similarity_by": asked.similarity,
+    }
     (out / "build.json").write_text(json.dumps(data, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     return out
+
+
+def finder_of(asked: Asked, terms: Terminology) -> LinkedSpans | None:
+    """Return what finds mentions in spans of a spaCy pipeline, or None for the names of the terminology.
+
+    Raises:
+        ConfigError: entities have no pipeline, or spaCy or the pipeline is not installed.
+    """
+    if asked.spans == "names":
+        return None
+    if asked.spans == "entities" and asked.pipeline is None:
+        raise ConfigError("entities need a pipeline", where="--pipeline", fix="--pipeline FOLDER of a scispaCy model")
+    spans = PipelineSpans(asked.pipeline or DEFAULT_PIPELINE, asked.spans)
+    return LinkedSpans(spans, terms, PROFILES[asked.link], named=spans.named)
 
 
 def build(
@@ -97,6 +129,11 @@ def build(
     sampling: Sampling = "frequency",
     placing: Literal["same", "any"] = "same",
     refine: Refine = "none",
+    spans: Spans = "names",
+    pipeline: str | None = None,
+    link: Literal["guarded", "paper"] = "guarded",
+    similarity: Measure = "3-grams",
+    similarity_model: Path | None = None,
     pairs: int = 400,
     size: int = 224,
     seed: int = 0,
@@ -117,6 +154,11 @@ def build(
         sampling: of replacements; ``uniform`` is the paper's.
         placing: ``same``: forms seen in such a place; ``any`` is the paper's.
         refine: balances terms after the build.
+        spans: where mentions are looked for: ``names`` of the terminology, spaCy's ``noun_chunks``, or ``entities``.
+        pipeline: name or folder of the spaCy or scispaCy pipeline.
+        link: how spans become names: ``guarded``, or ``paper`` at 0.7 without guards.
+        similarity: of the two terms: 3-grams, SapBERT from a folder, or the packaged MiniLM.
+        similarity_model: folder of the text encoder.
         pairs: scene pairs of phantoms.
         size: pixels a side of phantoms.
         seed: of every choice.
@@ -144,6 +186,11 @@ def build(
         sampling=sampling,
         placing=placing,
         refine=refine,
+        spans=spans,
+        pipeline=pipeline,
+        link=link,
+        similarity=similarity,
+        similarity_model=similarity_model,
         seed=seed,
     )
     return build_items(out, asked, workers=workers)

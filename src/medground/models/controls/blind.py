@@ -148,12 +148,12 @@ class Blind:
                     expected="a picture of another patient in the same view, of a benchmark over a dataset",
                     fix="picture: grey, or noise",
                 )
-            return replace(image, pixels=_read(str(other.image)).pixels, source="another case", steps=())
+            return replace(image, pixels=_read(str(other.image)).pixels, colour=None, source="another case", steps=())
         shape = image.pixels.shape
         pixels = np.full(shape, GREY, np.float32)
         if self.picture == "noise":
             pixels = _noise(self.seed, image.case_id or image.source, shape)
-        return replace(image, pixels=pixels, source=self.picture, steps=())
+        return replace(image, pixels=pixels, colour=None, source=self.picture, steps=())
 
 
 @lru_cache(maxsize=16)

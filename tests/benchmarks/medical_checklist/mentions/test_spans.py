@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 import sys
 from types import SimpleNamespace
@@ -46,10 +47,13 @@ def test_a_build_takes_another_finder(lexicon: Terminology) -> None:
 def test_spacy_is_asked_for_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "spacy", None)
     with pytest.raises(ConfigError, match="spaCy"):
-        noun_chunks()
+        noun_chunks()("liver")
 
     def load(_: Any) -> Any:
         return lambda text: SimpleNamespace(noun_chunks=[SimpleNamespace(start_char=0, end_char=len(text))])
 
     monkeypatch.setitem(sys.modules, "spacy", SimpleNamespace(load=load))
-    assert noun_chunks("x")("liver") == [(0, 5)]
+    spans = noun_chunks("x")
+    assert spans("liver") == [(0, 5)]
+    assert pickle.loads(pickle.dumps(spans))("spleen") == [(0, 6)]
+    assert "noun_chunks of x" in spans.named

