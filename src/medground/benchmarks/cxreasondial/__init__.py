@@ -21,6 +21,7 @@ class CXReasonDial:
 
     Args:
         dialogues: a JSONL file of dialogues, its pictures beside it; by default phantoms are measured and asked about.
+        fields: our field -> theirs, where that file has another layout: ``{turn.query: user, turns: conversation}``.
         phantoms: how many phantoms, where no file is given.
         size: width of the phantoms' pictures.
         history: which replies stand in the history; several: each is a set of its own.
@@ -50,6 +51,7 @@ class CXReasonDial:
     def __init__(
         self,
         dialogues: Path | None = None,
+        fields: dict[str, str] | None = None,
         phantoms: int = 40,
         size: int = 256,
         history: History | list[History] = "without_gt",
@@ -76,7 +78,12 @@ class CXReasonDial:
                 "phantoms need a number and a size", where="benchmark", expected="1, 64 or more", got=(phantoms, size)
             )
         self.protocol = protocol
+        if fields and dialogues is None:
+            raise ConfigError(
+                "fields belong to a file of dialogues", where="benchmark.fields", fix="dialogues: FILE, or no fields"
+            )
         self.file, self.phantoms, self.size = dialogues, phantoms, size
+        self.fields = tuple(sorted((fields or {}).items()))
         self.options = Options("without_gt", skipped, pictures, max_new_tokens, judge, audit, canaries)
         self.allow_self_judge = allow_self_judge
         self._setting = Setting(models=())
@@ -120,7 +127,7 @@ class CXReasonDial:
     @property
     def source(self) -> Source:
         """Where the dialogues come from."""
-        return Source(self.file, self.phantoms, self._setting.seed, self.size)
+        return Source(self.file, self.phantoms, self._setting.seed, self.size, self.fields)
 
     def withheld(self) -> Sequence[str]:
         """The pictures of a file of dialogues, where they are shown; phantoms may be passed on."""

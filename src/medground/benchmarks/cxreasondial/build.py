@@ -87,6 +87,7 @@ class Report:
         kinds: kind of turn -> turns.
         premises: whether a premise or correction was true -> turns.
         copyable: diagnostic requests whose answer stands in the reference history, of all.
+        unanswerable: turns that ask for what no tool measures, or for a label where the evidence has none.
     """
 
     labels: dict[tuple[str, str], Counter[int | None]] = field(default_factory=dict)
@@ -95,6 +96,7 @@ class Report:
     premises: Counter[bool] = field(default_factory=Counter)
     copyable: int = 0
     diagnostic: int = 0
+    unanswerable: int = 0
 
     def record(self) -> dict[str, Any]:
         """The report as JSON-like data."""
@@ -103,6 +105,7 @@ class Report:
             "dropped": {f"{task}: {reason}": count for (task, reason), count in sorted(self.dropped.items())},
             "kinds": dict(self.kinds),
             "premises": {"true": self.premises[True], "false": self.premises[False]},
+            "unanswerable": self.unanswerable,
             "answer_in_history": {"requests": self.copyable, "of": self.diagnostic},
         }
 
@@ -167,6 +170,8 @@ class Builder:
         self.report.kinds[turn.kind] += 1
         if (truth := turn.facts.get("true")) is not None:
             self.report.premises[bool(truth)] += 1
+        withheld = any("conclusion" in r.asked and r.evidence.conclusion.label is None for r in turn.requests)
+        self.report.unanswerable += withheld or turn.kind == "without_tool"
         for request in turn.requests:
             key = (request.task, view or "unknown")
             self.report.labels.setdefault(key, Counter())[request.evidence.conclusion.polarity] += 1

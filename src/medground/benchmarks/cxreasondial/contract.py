@@ -100,19 +100,17 @@ def read_dialogues(path: Path) -> list[Dialogue]:
     """Read a JSONL file of dialogues.
 
     Raises:
-        DataError: a line is not a dialogue; the message names the line, the field and what was expected.
+        DataError: a line is not a dialogue; the message names the line, the field and what was expected, and which
+            other lines are wrong.
     """
-    dialogues: list[Dialogue] = []
-    seen: dict[str, int] = {}
-    for number, line in _lines(path):
-        where = f"{path}, line {number}"
-        dialogue = parse(line, where)
-        if dialogue.id in seen:
-            raise DataError(
-                f"dialogue {dialogue.id!r} stands twice", where=where, got=f"first in line {seen[dialogue.id]}"
-            )
-        seen[dialogue.id] = number
-        dialogues.append(dialogue)
+    dialogues, wrong = _checked(path, most=20)
+    if wrong:
+        first, *others = wrong
+        if others:
+            more = "and more" if len(wrong) >= 20 else "too"
+            lines = ", ".join(str(error.where).partition(", line ")[2].partition(":")[0] for error in others)
+            first.fix = f"lines {lines} are wrong, {more}"
+        raise first
     if not dialogues:
         raise DataError("the file holds no dialogue", where=str(path), expected="JSONL, one dialogue a line")
     return dialogues
@@ -120,21 +118,28 @@ def read_dialogues(path: Path) -> list[Dialogue]:
 
 def problems(path: Path, most: int = 20) -> list[DataError]:
     """Return what is wrong with a file, line by line, up to ``most``; empty if nothing is."""
-    out: list[DataError] = []
+    return _checked(path, most)[1]
+
+
+def _checked(path: Path, most: int) -> tuple[list[Dialogue], list[DataError]]:
+    dialogues: list[Dialogue] = []
+    wrong: list[DataError] = []
     seen: dict[str, int] = {}
     for number, line in _lines(path):
         where = f"{path}, line {number}"
         try:
             dialogue = parse(line, where)
         except DataError as error:
-            out.append(error)
+            wrong.append(error)
         else:
             if dialogue.id in seen:
-                out.append(DataError(f"dialogue {dialogue.id!r} stands twice", where=where))
-            seen[dialogue.id] = number
-        if len(out) >= most:
+                first = f"first in line {seen[dialogue.id]}"
+                wrong.append(DataError(f"dialogue {dialogue.id!r} stands twice", where=where, got=first))
+            seen.setdefault(dialogue.id, number)
+            dialogues.append(dialogue)
+        if len(wrong) >= most:
             break
-    return out
+    return dialogues, wrong
 
 
 def parse(line: str | bytes, where: str) -> Dialogue:

@@ -63,6 +63,7 @@ def _quantities(measurement: Measurement) -> tuple[Quantity, ...]:
     distances = (
         Quantity("distance", round(float(measurement.parts[f"distance_{side}"]), 1), "px", None, side)
         for side in ("right", "left")
+        if f"distance_{side}" in measurement.parts
     )
     return (first, *distances)
 
@@ -178,6 +179,8 @@ def _measured(request: Request) -> str:
             f"ribs and {values[2].value:.3f} below the costophrenic angles"
         )
         return f"{text} (the {values[3].value} is cut off)." if values[3].value else f"{text}."
+    if request.task == "rotation" and len(values) < 3:
+        return f"The ratio of the clavicle distances to the spinous line is {first:.2f}."
     if request.task == "rotation":
         return (
             f"The medial clavicle ends lie {values[1].value:.0f} px (right) and {values[2].value:.0f} px (left) from "

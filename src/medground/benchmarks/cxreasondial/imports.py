@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from medground.benchmarks.cxreasondial.build import MeasuredCase
 from medground.benchmarks.cxreasondial.contract import Dialogue, parse
 from medground.errors import DataError
 from medground.tools import RULES, TASKS, Measurement
@@ -44,6 +47,10 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
 }
 
 
+#: Columns that are read where a table has them: the two distances behind a ratio.
+_BESIDE: Mapping[str, tuple[str, ...]] = {"rotation": ("distance_right", "distance_left")}
+
+
 def import_dialogues(path: Path, fields: Mapping[str, str] | None = None) -> list[Dialogue]:
     """Read dialogues of another layout.
 
@@ -57,7 +64,15 @@ def import_dialogues(path: Path, fields: Mapping[str, str] | None = None) -> lis
     names = {**FIELDS, **(fields or {})}
     if unknown := set(names) - set(FIELDS):
         raise DataError("a field of the map is not ours", expected=", ".join(FIELDS), got=", ".join(sorted(unknown)))
-    return [parse(json.dumps(_converted(record, names, where)), where) for where, record in _records(path)]
+    dialogues: dict[str, Dialogue] = {}
+    for where, record in _records(path):
+        dialogue = parse(json.dumps(_converted(record, names, where)), where)
+        if dialogue.id in dialogues:
+            raise DataError(f"dialogue {dialogue.id!r} stands twice", where=where)
+        dialogues[dialogue.id] = dialogue
+    if not dialogues:
+        raise DataError("the file holds no dialogue", where=str(path), expected="JSONL, or a JSON list")
+    return list(dialogues.values())
 
 
 def _records(path: Path) -> Iterator[tuple[str, Any]]:
@@ -139,8 +154,40 @@ def read_chexstruct(path: Path, task: str) -> dict[str, tuple[str | None, Measur
                 raise DataError("an image stands twice", where=where, got=row["image_id"])
             view = (row.get("viewposition") or "").strip().upper()
             known = view if view in ("PA", "AP") else None
-            out[row["image_id"]] = (known, _measurement(task, [row[c] for c in COLUMNS[task]], known, where))
+            measured = _measurement(task, [row[c] for c in COLUMNS[task]], known, where)
+            beside = {c: float(row[c]) for c in _BESIDE.get(task, ()) if _is_number(row.get(c))}
+            out[row["image_id"]] = (known, replace(measured, parts=beside) if beside else measured)
     return out
+
+
+def _is_number(text: str | None) -> bool:
+    try:
+        return math.isfinite(float(text or ""))
+    except ValueError:
+        return False
+
+
+def measured_cases(folder: Path) -> Iterator[MeasuredCase]:
+    """Read CheXStruct's tables, ``<task>.csv`` each, as cases; pictures are ``images/<image id>.png``.
+
+    Inclusion has labels and no margins in its table, so nothing is asked about it.
+
+    Raises:
+        DataError: there is no such table, or one cannot be read; the line stands in the message.
+    """
+    tables = {task: folder / f"{task}.csv" for task in COLUMNS if (folder / f"{task}.csv").is_file()}
+    if not tables:
+        expected = ", ".join(f"{task}.csv" for task in COLUMNS)
+        raise DataError("the folder holds no table of a task", where=str(folder), expected=expected)
+    views: dict[str, str | None] = {}
+    cases: dict[str, dict[str, Measurement]] = {}
+    for task, path in tables.items():
+        for image, (view, measured) in read_chexstruct(path, task).items():
+            if view is not None and views.setdefault(image, view) not in (None, view):
+                raise DataError("an image has two views", where=f"{path}: {image}", got=f"{views[image]} and {view}")
+            cases.setdefault(image, {})[task] = measured
+    for image, measurements in cases.items():
+        yield MeasuredCase(image, f"images/{image}.png", 0, 0, views.get(image), measurements)
 
 
 def _measurement(task: str, texts: Sequence[str], view: str | None, where: str) -> Measurement:

@@ -17,6 +17,7 @@ from medground.benchmarks.cxreasondial.canaries import attacked
 from medground.benchmarks.cxreasondial.contract import Dialogue, read_dialogues
 from medground.benchmarks.cxreasondial.histories import History, Skipped, applicable
 from medground.benchmarks.cxreasondial.holding import Said, Stages, held, reply_of
+from medground.benchmarks.cxreasondial.imports import import_dialogues
 from medground.benchmarks.cxreasondial.phantoms import Phantoms
 from medground.benchmarks.cxreasondial.rows import SCHEMA, lost, overlays_of, row
 from medground.benchmarks.cxreasondial.simulator import VERSION as SIMULATOR
@@ -43,12 +44,14 @@ class Source:
         count: phantoms.
         seed: of phantoms and dialogues.
         size: width of the phantoms' pictures.
+        fields: our field -> that of the file, for files of another layout; as pairs, so that a source can be compared.
     """
 
     path: Path | None = None
     count: int = 40
     seed: int = 0
     size: int = 256
+    fields: tuple[tuple[str, str], ...] = ()
 
     @property
     def label(self) -> str:
@@ -58,7 +61,7 @@ class Source:
     def identity(self) -> str:
         """What the dialogues depend on."""
         if self.path is not None:
-            return file_hash(self.path)
+            return file_hash(self.path) if not self.fields else fingerprint_of(file_hash(self.path), self.fields)
         return fingerprint_of("phantom dialogues/1", self.count, self.seed, self.size)
 
     def dialogues(self) -> Sequence[Dialogue]:
@@ -86,7 +89,9 @@ class Source:
 @lru_cache(maxsize=8)
 def _dialogues(source: Source) -> tuple[Dialogue, ...]:
     if source.path is not None:
-        return tuple(read_dialogues(source.path))
+        return tuple(
+            import_dialogues(source.path, dict(source.fields)) if source.fields else read_dialogues(source.path)
+        )
     builder = Builder(source.seed, source="phantoms of medground", license_note="drawn; no patient")
     return tuple(builder.build(Phantoms(source.seed, source.size).cases(source.count)))
 
