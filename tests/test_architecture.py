@@ -17,6 +17,7 @@ ALLOWED: dict[str, set[str]] = {
     "tables": LEAVES,
     "worlds": LEAVES | {"metrics", "imaging", "tables", "paths"},
     "datasets": LEAVES | {"metrics", "imaging", "tables", "worlds", "paths"},
+    "importing": LEAVES | {"tables"},
     "models": LEAVES | {"metrics", "imaging", "tables", "worlds", "paths"},
     "tools": LEAVES | {"metrics", "imaging", "worlds"},
     "readers": LEAVES | {"models.base", "paths"},

@@ -54,6 +54,17 @@ class TableForm(StrEnum):
     tex = "tex"
 
 
+class Form(StrEnum):
+    """How annotations come."""
+
+    coco = "coco"
+    voc = "voc"
+    yolo = "yolo"
+    labelme = "labelme"
+    folders = "folders"
+    csv = "csv"
+
+
 @app.command()
 def run(
     file: RunFileArg,
@@ -164,6 +175,36 @@ def table(
         terminal.show_table(made, "")
     else:
         typer.echo(tables.written(made, form.value), nl=False)
+
+
+@app.command("import")
+def import_(
+    form: Annotated[Form, typer.Argument(metavar="FORM", help="coco, voc, yolo, labelme, folders or csv")],
+    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="the file or folder of annotations")],
+    out: Annotated[Path | None, typer.Option("--out", help="the manifest; by default beside the source")] = None,
+    images: Annotated[Path | None, typer.Option("--images", help="folder of the pictures")] = None,
+    map_: Annotated[
+        list[str] | None, typer.Option("--map", metavar="THEIRS=OURS", help="a class, or a column of a table")
+    ] = None,
+    exhaustive: Annotated[
+        bool, typer.Option("--exhaustive", help="a class that is not annotated in a picture is absent there")
+    ] = False,
+    patient: Annotated[
+        str | None,
+        typer.Option("--patient", metavar="PATTERN", help="finds the patient in a picture's name: one group"),
+    ] = None,
+    first_pixel: Annotated[int, typer.Option("--first-pixel", min=0, max=1, help="of Pascal VOC: 1 or 0")] = 1,
+    replace: Annotated[bool, typer.Option("--replace", help="write over a manifest that is there")] = False,
+    json: Json = False,
+) -> None:
+    """Write a manifest from annotations in a usual form."""
+    from medground import terminal
+    from medground.commands.import_ import import_annotations, names_of
+    from medground.importing.lines import Wishes
+
+    folder = None if images is None else images.resolve()
+    wishes = Wishes(folder, names_of(map_ or []), exhaustive, patient, first_pixel)
+    terminal.show_import(import_annotations(form, source, out, wishes, replace=replace), as_json=json)
 
 
 @app.command("list")

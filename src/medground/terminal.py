@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from medground.benchmarks.limits import Checked
     from medground.benchmarks.results import Summary
     from medground.commands.compare import Comparison
+    from medground.commands.import_ import Imported
     from medground.commands.score import Score
     from medground.commands.validate import Check
     from medground.running.estimate import TaskEstimate
@@ -98,6 +99,18 @@ def show_checks(checks: Sequence[Check], *, as_json: bool) -> None:
         _echo(f"{'ok  ' if check.ok else 'FAIL'} {check.what}")
         for line in check.details:
             _echo(f"       {line}")
+
+
+def show_import(imported: Imported, *, as_json: bool) -> None:
+    """Show what a manifest holds, and what to do with it."""
+    if as_json:
+        _print_json(asdict(imported) | {"manifest": str(imported.manifest)})
+        return
+    known = "patients unknown" if imported.patients is None else f"{imported.patients:,} patients"
+    _echo(f"{imported.manifest}: {imported.cases:,} pictures, {known}")
+    for name, (present, absent, unknown, regions) in imported.findings.items():
+        _echo(f"  {name}: {present:,} present, {absent:,} absent, {unknown:,} not annotated, {regions:,} regions")
+    _echo(f"In a run file: datasets: [{{name: manifest, root: {imported.manifest}}}]")
 
 
 def show_score(score: Score, *, as_json: bool) -> None:
