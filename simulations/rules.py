@@ -322,7 +322,7 @@ MUTATIONS = (
         VERDICTS,
         'if "cross" not in regimes:',
         "if False:",
-        ("benchmarks/gridvqa_x",),
+        T_GRID,
     ),
     Mutation(
         "comparisons of depth 1 hold no relation",

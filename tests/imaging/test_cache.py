@@ -234,6 +234,22 @@ def test_the_least_recently_used_go_first(tmp_path: Path, one_entry: int, decode
     assert len(decoded) == 2
 
 
+def test_what_is_used_during_a_run_outlives_what_is_not(tmp_path: Path, one_entry: int, decoded: list[int]) -> None:
+    folder, files = tmp_path / "cache", [write_png(tmp_path / f"{i}.png", i) for i in range(3)]
+    for i, file in enumerate(files[:2]):
+        before = entries(folder) if folder.exists() else set()
+        DecodeCache(folder, 2 * one_entry).read(file)
+        (new,) = entries(folder) - before
+        os.utime(new, (i + 1, i + 1))
+    cache = DecodeCache(folder, 2 * one_entry)
+    cache.read(files[0])  # the oldest when the run began
+    cache.read(files[2])
+    decoded.clear()
+    for kept in (0, 2):
+        DecodeCache(folder, 2 * one_entry).read(files[kept])
+    assert not decoded
+
+
 def test_what_a_run_has_used_is_not_lost_to_what_it_reads_next(
     tmp_path: Path, one_entry: int, decoded: list[int]
 ) -> None:

@@ -94,6 +94,11 @@ def test_divide_by_max_equals_the_formula(saliency):
     assert np.array_equal(divide_by_max(saliency), expected)
 
 
+def test_a_map_without_a_positive_value_keeps_its_order():
+    assert divide_by_max([[-2.0, -1.0]]).tolist() == [[-2.0, -1.0]]
+    assert divide_by_max([[-2.0, 0.0]]).tolist() == [[-2.0, 0.0]]
+
+
 def test_fill_uncovered_keeps_float32():
     filled = fill_uncovered(np.array([[np.nan, 0.1]], np.float32), [[False, True]])
     assert filled.dtype == np.float32

@@ -10,7 +10,7 @@ import pytest
 
 from medground.benchmarks.gridvqa_x.rows import SCHEMA
 from medground.benchmarks.gridvqa_x.summarise import Options, summarise
-from medground.benchmarks.gridvqa_x.verdicts import ALIKE, CANNOT, TELLS, WRONG, global_checks, local_checks
+from medground.benchmarks.gridvqa_x.verdicts import ALIKE, CANNOT, TELLS, WRONG, global_checks, local_checks, verdicts
 
 COLUMNS = {**SCHEMA, "regime": pl.String}
 
@@ -106,3 +106,10 @@ def test_the_additive_check_says_what_cannot_be_told_and_keeps_the_old_rules() -
     few = next(c for c in global_checks(many.filter(pl.col("scene_id").str.ends_with("3")), 200, 0))
     assert few["answer"] == "cannot be told"
     assert {"rule_a", "rule_b", "by_means"} <= set(few)
+
+
+def test_without_a_model_that_takes_the_shortcut_nothing_is_asked() -> None:
+    (told,) = verdicts([], {"pure": ("reasons", "D_pure")}, [], [])
+    assert (told.answer, told.model, told.dataset) == ("not asked", "reasons", "D_pure")
+    assert told.because.startswith("The run has no second model")
+    assert told.headline is None
