@@ -201,6 +201,8 @@ def test_floors_come_from_the_specification() -> None:
     cells.append(cell(metric="pointing", group="a", scope="class", value=0.7))
     specs = [MetricSpec("auc", "AUC", floor_value=0.5), MetricSpec("pointing", "Pointing", floor_metric="prior")]
     assert [c.floor for c in with_floors(cells, specs)] == [0.5, 0.2, None, None, None]
+    (undefined,) = with_floors([cell(value=None, reason="no positives", n=0)], specs)
+    assert undefined.floor is None
 
 
 def test_cells_as_a_table_keep_every_digit_and_further_counts() -> None:
