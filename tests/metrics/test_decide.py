@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 
 from medground.errors import ConfigError
 from medground.metrics.bootstrap import clusters
@@ -14,6 +15,7 @@ from medground.metrics.decide import (
     enough,
     rule_of,
     rules,
+    side_of,
     together,
 )
 from medground.metrics.differences import Difference, compare_means
@@ -182,3 +184,12 @@ def test_equality_is_judged_by_the_narrower_interval():
     assert decide_difference(found, POINTING, DEFAULTS["rate"]).word == "equivalent"
     found = difference(0.0, -0.03, 0.03, inner=(-0.025, 0.015), p=0.9)
     assert decide_difference(found, POINTING, DEFAULTS["rate"]).word == "cannot be told"
+
+
+@given(*[st.floats(-1, 1)] * 3)
+def test_an_interval_lies_above_an_edge_or_below_it_or_over_it(a, b, edge):
+    low, high = sorted((a, b))
+    word = side_of(low, high, edge)
+    assert (word == "yes") == all(x > edge for x in (low, high))
+    assert (word == "no") == all(x <= edge for x in (low, high))
+    assert side_of(None, high, edge) == side_of(low, None, edge) == "cannot be told"

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from medground.benchmarks.claims import beyond
 from medground.benchmarks.results import Cell, Summary, Verdict
 from medground.errors import ConfigError, did_you_mean
+from medground.metrics.decide import side_of
 from medground.metrics.spec import MetricSpec
 
 Outcome = Literal["passed", "failed", "cannot be told"]
@@ -166,18 +166,18 @@ def _outcome(limit: Limit, cell: Cell, verdict: Verdict | None, spec: MetricSpec
     low, high = cell.low, cell.high
     if limit.at_most is not None:
         edge = limit.at_most / spec.scale
-        side = beyond(None if high is None else -high, None if low is None else -low, -edge)
+        side = side_of(None if high is None else -high, None if low is None else -low, -edge)
     elif limit.at_least is not None:
-        side = beyond(low, high, limit.at_least / spec.scale)
+        side = side_of(low, high, limit.at_least / spec.scale)
     else:
         assert limit.above_floor_by is not None  # a limit has one bound
         gain = limit.above_floor_by / spec.scale
         difference = None if verdict is None else verdict.roles.get("difference")
         if difference is not None and difference.low is not None:
-            side = beyond(difference.low, difference.high, gain)
+            side = side_of(difference.low, difference.high, gain)
         elif cell.floor is None:
             return "cannot be told", "the metric has no floor"
         else:
-            side = beyond(low, high, cell.floor + gain)
+            side = side_of(low, high, cell.floor + gain)
     why = {True: "no interval", False: "the interval reaches over the limit"}[low is None]
     return _WORDS[side], "" if side != "cannot be told" else why

@@ -237,6 +237,23 @@ def decide_level(
     return Decision("cannot be told", f"{figures}: {why}", rule.margin, direction)
 
 
+def side_of(low: float | None, high: float | None, edge: float) -> Answer:
+    """Say on which side of an edge an interval lies: ``yes`` wholly above, ``no`` nowhere above, else open.
+
+    Args:
+        low: end of the interval; None where there is none, which decides nothing.
+        high: its other end.
+        edge: in the same unit.
+
+    Example:
+        >>> side_of(0.6, 0.8, 0.5), side_of(0.2, 0.5, 0.5), side_of(0.4, 0.6, 0.5), side_of(None, None, 0.5)
+        ('yes', 'no', 'cannot be told', 'cannot be told')
+    """
+    if low is None or high is None:
+        return "cannot be told"
+    return "yes" if low > edge else "no" if high <= edge else "cannot be told"
+
+
 def together(decisions: Sequence[Decision]) -> Answer:
     """Join the decisions about the parts of one question.
 
