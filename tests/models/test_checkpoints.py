@@ -327,3 +327,26 @@ def test_variant_that_fits_best_is_chosen_although_a_key_is_renamed() -> None:
     state = {name: torch.zeros(t.shape) for name, t in Net(7).state_dict().items()}
     state["encoder.kernel"] = state.pop("encoder.weight")
     assert closest({"two": Net(2), "seven": Net(7)}, Weights(state, "", "")) == "seven"
+
+
+def test_weights_that_are_allowed_to_be_missing_are_counted(caplog: pytest.LogCaptureFixture) -> None:
+    network = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Linear(3, 1))
+    state = {name: value for name, value in network.state_dict().items() if not name.startswith("1.")}
+    load_weights(network, read_weights(state), ignore=["1.*"])
+    assert "2 of 4 weights of Sequential are not in the file" in caplog.text
+    caplog.clear()
+    load_weights(network, read_weights(dict(network.state_dict())), ignore=["1.*"])
+    assert not caplog.text
+
+
+def test_every_table_says_that_weights_may_be_missing() -> None:
+    from medground.benchmarks.base import Entry
+    from medground.models.radiology.kad import Kad
+    from medground.reporting.xbench.standing import standing
+
+    assert Entry("k", "kad", Kad, {}).card == Kad.info
+    card = Entry("k", "kad", Kad, {"ignore": ["*layers.1*"]}).card
+    assert card.title == Kad.info.title
+    assert "ignore: *layers.1*" in card.unverified
+    (mark,) = standing({"kind": card.kind, "seen": None, "cases_seen": 0, "unverified": card.unverified}).marks
+    assert "*layers.1*" in mark

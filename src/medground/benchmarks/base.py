@@ -227,11 +227,19 @@ class Entry:
 
     @property
     def card(self) -> Any:
-        """Its facts (``ModelInfo`` or ``DatasetInfo``), known without building it, with what the run file declares."""
+        """Its facts (``ModelInfo`` or ``DatasetInfo``), known without building it, with what the run file declares.
+
+        Weights that the run file allows to be missing make a model another one than was published: that is said too.
+        """
         card = getattr(self.cls, "info", None)
-        if not self.declared:
+        ignored = self.parameters.get("ignore")
+        if not self.declared and not ignored:
             return card
         card = card if isinstance(card, ModelInfo) else ModelInfo(self.label)
+        if ignored:
+            patterns = ", ".join(map(str, ignored))
+            reasons = [f"the run file lets weights be missing or left out (ignore: {patterns})", card.unverified]
+            card = replace(card, unverified="; ".join(reason for reason in reasons if reason))
         kind = self.declared.kind or card.kind
         return replace(card, kind=kind, seen={**card.seen, **self.declared.seen})
 

@@ -11,6 +11,7 @@ are read, the code is not), Lightning and other training dictionaries, and shard
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -22,6 +23,8 @@ from medground.models.common.weight_files import read_source, tensors_sha256
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
+
+log = logging.getLogger("medground")
 
 _NAMES_WITH_NEAREST = 20  # nearest names are searched for this many entries; a foreign file has thousands
 
@@ -203,11 +206,22 @@ def load_weights(
             fix="check that the file belongs to this model; `ignore: [PATTERN]` accepts named entries knowingly",
         )
     skipped = set(difference.ignored)
+    _warn_empty(network, {name for name, s in sources.items() if s.name in skipped})
     with torch.no_grad():
         for name, target in network.state_dict().items():
             if sources[name].name not in skipped:
                 target.copy_(sources[name].take(weights.tensors[sources[name].name]))
     return difference
+
+
+def _warn_empty(network: nn.Module, left: set[str]) -> None:
+    """Log how many parameters keep what they were made with because a pattern allows it; buffers are no weights."""
+    if empty := [name for name, _ in network.named_parameters() if name in left]:
+        log.warning(
+            "%d of %d weights of %s are not in the file and keep their starting values: %s",
+            *(len(empty), len(list(network.parameters())), type(network).__name__),
+            ", ".join(empty[:3]) + (", ..." if len(empty) > 3 else ""),
+        )
 
 
 def closest(
