@@ -155,6 +155,7 @@ def test_mistakes_in_options_are_named(clip_folder: Path, tmp_path: Path, pictur
         Clip(checkpoint=clip_folder, device="cuda:99")
     with pytest.raises(ConfigError, match="label"):
         Clip(checkpoint=clip_folder, device="cpu", template="a photo")
+    (tmp_path / "ViT-B-16.pt").write_bytes(b"PK")
     with pytest.raises(ConfigError, match="tokenizer"):
         Clip(checkpoint=tmp_path / "ViT-B-16.pt", device="cpu")
     with pytest.raises(ModelError, match="needs images and findings"):

@@ -91,3 +91,17 @@ def test_a_misspelt_key_is_no_matter_but_another_order_is() -> None:
         entity_book.check_book(dict(sorted(book.items())), "book")
     with pytest.raises(ModelError, match="too short"):
         entity_book.check_book({"effusion": "x"}, "book")
+
+
+@pytest.mark.parametrize("present", [(), ("sentencepiece",), ("google.protobuf",)])
+def test_a_published_folder_with_a_sentencepiece_file_alone_names_what_to_install(
+    present: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from medground.models.common import text
+
+    (tmp_path / "tokenizer.model").write_bytes(b"\n\x0e\n\x05<unk>")
+    (tmp_path / "config.json").write_text('{"model_type": "llava_mistral"}')
+    monkeypatch.setattr(text, "find_spec", lambda name: object() if name in present else None)
+    with pytest.raises(ModelError, match="SentencePiece") as caught:
+        Tokenizer(tmp_path, 77)
+    assert "pip install 'medground[sentencepiece]'" in str(caught.value)

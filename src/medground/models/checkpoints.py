@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medground.errors import CheckpointError, nearest
+from medground.models.common.explain import WRAPPERS, mismatch, nested_weights, shared_prefix
 from medground.models.common.weight_files import read_source, tensors_sha256
 
 if TYPE_CHECKING:
@@ -196,14 +197,16 @@ def load_weights(
     import torch
 
     sources = _sources(network, published)
+    weights = _without_prefix(weights, sources)
     difference = _difference(network, weights, published, ignore)
     if difference:
+        what, fix = mismatch(type(network).__name__, {s.name for s in sources.values()}, weights.tensors)
         raise CheckpointError(
-            f"the weights do not fit {type(network).__name__}: {len(difference.missing)} missing, "
-            f"{len(difference.unexpected)} unexpected, {len(difference.wrong_shape)} of a wrong shape",
+            f"{what}; {len(difference.missing)} missing, {len(difference.unexpected)} unexpected, "
+            f"{len(difference.wrong_shape)} of a wrong shape",
             where=weights.source,
             got=difference,
-            fix="check that the file belongs to this model; `ignore: [PATTERN]` accepts named entries knowingly",
+            fix=fix,
         )
     skipped = set(difference.ignored)
     _warn_empty(network, {name for name, s in sources.items() if s.name in skipped})
@@ -212,6 +215,14 @@ def load_weights(
             if sources[name].name not in skipped:
                 target.copy_(sources[name].take(weights.tensors[sources[name].name]))
     return difference
+
+
+def _without_prefix(weights: Weights, sources: Mapping[str, Source]) -> Weights:
+    """Return weights without a prefix that training put before every entry (Lightning's ``model.``, ``net.``)."""
+    prefix = shared_prefix({s.name for s in sources.values()}, weights.tensors)
+    if not prefix:
+        return weights
+    return replace(weights, tensors={name.removeprefix(prefix): value for name, value in weights.tensors.items()})
 
 
 def _warn_empty(network: nn.Module, left: set[str]) -> None:
@@ -240,7 +251,12 @@ def closest(
         ignore: see :func:`load_weights`.
     """
     patterns = tuple(ignore)
-    return min(candidates, key=lambda key: len(_difference(candidates[key], weights, published, patterns)))
+
+    def distance(key: str) -> int:
+        known = _without_prefix(weights, _sources(candidates[key], published))
+        return len(_difference(candidates[key], known, published, patterns))
+
+    return min(candidates, key=distance)
 
 
 def _sources(network: nn.Module, published: Callable[[str], str | Source]) -> dict[str, Source]:
@@ -274,6 +290,16 @@ def read_weights(source: Path | Mapping[str, Any], layout: Layout | None = None)
     return Weights(tensors, digest, str(source), dropped)
 
 
+def _wrapper(content: Mapping[str, Any]) -> str | None:
+    """Return the one usual key that holds tensors, or None."""
+    import torch
+
+    def holds(value: Any) -> bool:
+        return isinstance(value, Mapping) and bool(value) and all(isinstance(v, torch.Tensor) for v in value.values())
+
+    return next((key for key in WRAPPERS if holds(content.get(key))), None)
+
+
 def _select(content: Mapping[str, Any], layout: Layout, place: str) -> tuple[dict[str, Tensor], tuple[str, ...]]:
     """Return the tensors of a file's content by published name, and the top-level keys that were left out."""
     import torch
@@ -289,6 +315,9 @@ def _select(content: Mapping[str, Any], layout: Layout, place: str) -> tuple[dic
     else:
         flat = {key: value for key, value in content.items() if isinstance(value, torch.Tensor)}
         chosen = set(flat)
+        wrapper = None if flat or layout.groups else _wrapper(content)
+        if wrapper is not None:
+            flat, chosen = dict(content[wrapper]), {wrapper}
     renamed: dict[str, Tensor] = {}
     for key, value in flat.items():
         if not isinstance(value, torch.Tensor):
@@ -299,7 +328,13 @@ def _select(content: Mapping[str, Any], layout: Layout, place: str) -> tuple[dic
         renamed[name] = value
     if not renamed:
         wanted = ", ".join(layout.groups or filter(None, [layout.under])) or "tensors"
+        inner = nested_weights(content, lambda value: isinstance(value, torch.Tensor))
+        most = max(inner, key=lambda key: inner[key], default=None)
         raise CheckpointError(
-            "the file holds no weights", where=place, expected=wanted, got=", ".join(content) or "nothing"
+            "the file holds no weights where they are looked for",
+            where=place,
+            expected=f"{wanted}, or one of {', '.join(WRAPPERS)}",
+            got=", ".join(map(str, list(content)[:20])) or "nothing",
+            fix=f"save the part {most} alone: it holds {inner[most]} tensors" if most else None,
         )
     return renamed, tuple(key for key in content if key not in chosen)

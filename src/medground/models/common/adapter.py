@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +18,7 @@ from medground.imaging.geometry import Geometry
 from medground.imaging.reading import Radiograph
 from medground.models.base import ModelInfo, Prediction, Prepared
 from medground.models.checkpoints import Layout, Source, Weights, load_weights
+from medground.models.common.explain import explain_absent, explain_other
 from medground.models.common.inputs import Preprocess
 from medground.models.common.runtime import Precision, Runtime
 from medground.models.common.text import Prompts, Tokenizer
@@ -84,7 +86,16 @@ class Adapter(ABC):
     encoded_texts: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
-        """Put the model together on its device."""
+        """Put the model together on its device.
+
+        Raises:
+            CheckpointError: a file is not there, is none of weights, or does not fit.
+        """
+        checkpoint = getattr(self, "checkpoint", None)
+        if isinstance(checkpoint, Path):
+            explain_absent(checkpoint)
+            if checkpoint.is_file():
+                explain_other(checkpoint)
         self.runtime = Runtime(self.device, self.dtype, deterministic=self.deterministic)
         parts = self.assemble()
         self.network = parts.network.eval().requires_grad_(False).to(self.runtime.device)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import pickletools
 import zipfile
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
@@ -22,6 +23,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
+
+from medground.errors import CheckpointError
 
 _STORAGES = {
     "DoubleStorage": torch.float64,
@@ -49,7 +52,7 @@ class _Sealed(type):
 
 
 class Inert(metaclass=_Sealed):
-    """Stands where a file names a class or a function: takes any argument and any state, and does nothing."""
+    """Stands where a file names a class or a function: takes any argument, item and state, and does nothing."""
 
     def __new__(cls, *_args: object, **_kwargs: object) -> Inert:
         """Make an empty instance, whatever the file passes."""
@@ -57,6 +60,29 @@ class Inert(metaclass=_Sealed):
 
     def __init__(self, *_args: object, **_kwargs: object) -> None:
         """Ignore whatever the file passes."""
+
+    def __call__(self, *_args: object, **_kwargs: object) -> Inert:
+        """Be called as if the file had named a function that makes functions."""
+        return self
+
+    def __setstate__(*args: object) -> None:  # a file can call it on the class, without self
+        """Keep the attributes of a state that has names (TorchScript's modules); ignore any other."""
+        own, states = args[0], args[1:]
+        for state in states[0] if states and isinstance(states[0], tuple) else states:
+            if isinstance(own, Inert) and isinstance(state, dict):
+                vars(own).update({key: value for key, value in state.items() if isinstance(key, str)})
+
+    def __setitem__(self, _key: object, _value: object) -> None:
+        """Ignore an item."""
+
+    def append(self, _item: object) -> None:
+        """Ignore an item."""
+
+    def extend(self, _items: object) -> None:
+        """Ignore items."""
+
+    def add(self, _item: object) -> None:
+        """Ignore an item."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +101,25 @@ class TensorRecord:
     shape: tuple[int, ...]
     stride: tuple[int, ...]
     dtype: torch.dtype
+
+
+def check_program(program: bytes) -> None:
+    """Refuse a pickle whose numbers make the interpreter itself allocate without bound.
+
+    The standard unpickler keeps a table as long as the largest number that an operation names, before anything else.
+
+    Raises:
+        pickle.UnpicklingError: it names a place beyond its own length.
+    """
+    try:
+        for operation, argument, _ in pickletools.genops(program):
+            if operation.name in _PLACES and isinstance(argument, int) and argument > len(program):
+                raise pickle.UnpicklingError(f"{operation.name} names place {argument}")
+    except ValueError as error:
+        raise pickle.UnpicklingError(f"no pickle: {error}"[:120]) from error
+
+
+_PLACES = frozenset({"PUT", "BINPUT", "LONG_BINPUT", "GET", "LONG_BINGET"})
 
 
 class _Reader(pickle.Unpickler):
@@ -101,9 +146,9 @@ class _Reader(pickle.Unpickler):
         return _Sealed("Inert", (Inert,), {"origin": f"{module}.{name}"})
 
     def persistent_load(self, pid: Any) -> _Storage:
-        kind, dtype, key, _location, numel = pid
-        if kind != "storage" or not isinstance(dtype, torch.dtype):
-            raise pickle.UnpicklingError(f"unknown storage {pid!r}")
+        if not isinstance(pid, tuple) or len(pid) < 5 or pid[0] != "storage" or not isinstance(pid[1], torch.dtype):
+            raise pickle.UnpicklingError("an unknown storage")
+        _kind, dtype, key, _location, numel = pid[:5]
         return _Storage(str(key), dtype, int(numel))
 
     def _tensor(self, storage: Any, offset: Any, shape: Any, stride: Any, *_rest: object) -> TensorRecord:
@@ -129,6 +174,23 @@ class _Reader(pickle.Unpickler):
         return data
 
 
+def check_sizes(archive: zipfile.ZipFile, path: Path) -> None:
+    """Refuse a container that unpacks to more than it has: torch stores its tensors as they are.
+
+    Raises:
+        CheckpointError: a packed container, which can be a bomb.
+    """
+    held, unpacked = path.stat().st_size, sum(entry.file_size for entry in archive.infolist())
+    if unpacked > 2 * held + (1 << 20):
+        raise CheckpointError(
+            "a checkpoint unpacks to more than it holds, which can be an attack (a decompression bomb)",
+            where=path,
+            expected=f"about {held:,} bytes, as torch.save writes them",
+            got=f"{unpacked:,} bytes unpacked",
+            fix="save the weights anew: torch.save, or safetensors",
+        )
+
+
 class Archive:
     """An opened container: ``tree`` is what was pickled, with records for tensors and stand-ins for objects.
 
@@ -138,6 +200,7 @@ class Archive:
 
     def __init__(self, path: Path) -> None:
         self._zip = zipfile.ZipFile(path)
+        check_sizes(self._zip, path)
         names = [n for n in self._zip.namelist() if n.endswith("/data.pkl")]
         if len(names) != 1:
             raise pickle.UnpicklingError("not a torch file: the zip holds no single data.pkl")
@@ -147,7 +210,9 @@ class Archive:
             raise pickle.UnpicklingError("weights in big-endian byte order")
         self.is_torchscript = any(n.startswith(f"{self._root}code/") for n in self._zip.namelist())
         try:
-            self.tree: Any = _Reader(io.BytesIO(self._zip.read(names[0])), encoding="utf-8").load()
+            program = self._zip.read(names[0])
+            check_program(program)
+            self.tree: Any = _Reader(io.BytesIO(program), encoding="utf-8").load()
         except pickle.UnpicklingError:
             raise
         except Exception as error:  # a hostile pickle can make the unpickler itself fail in any way

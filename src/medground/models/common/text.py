@@ -10,12 +10,14 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from medground.errors import ConfigError, ModelError
 
 VOCABULARY_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "spiece.model")
+_SENTENCEPIECE = ("tokenizer.model", "spiece.model")
 PromptTable = Mapping[str, str | Sequence[str]]
 
 
@@ -104,6 +106,7 @@ class Tokenizer:
         # Without these the library quietly makes an empty tokenizer out of a model's config.json.
         if not any((folder / name).is_file() for name in VOCABULARY_FILES):
             raise _no_tokenizer(folder, ", ".join(sorted(p.name for p in folder.glob("*"))) or "nothing")
+        _need_sentencepiece(folder)
         try:
             self.inner: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
         except Exception as error:  # the library fails in many ways on an incomplete folder
@@ -131,6 +134,26 @@ class Tokenizer:
         rules = json.dumps(sorted(self.inner.get_vocab().items())) if backend is None else backend.to_str()
         digest = hashlib.sha256(rules.encode()).hexdigest()
         return {"rules": digest, "length": self.length, "padding": self._padding}
+
+
+def _need_sentencepiece(folder: Path) -> None:
+    """Raise ModelError where a tokenizer is a file of SentencePiece alone, and what reads it is not installed."""
+    if (folder / "tokenizer.json").is_file() or not any((folder / name).is_file() for name in _SENTENCEPIECE):
+        return
+    if absent := [name for name in ("sentencepiece", "google.protobuf") if not _installed(name)]:
+        raise ModelError(
+            "this tokenizer is a file of SentencePiece, which needs packages that are not installed",
+            where=folder,
+            got=f"no {' and no '.join(absent)}",
+            fix="pip install 'medground[sentencepiece]'",
+        )
+
+
+def _installed(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:  # its parent is not there
+        return False
 
 
 def _no_tokenizer(folder: Path, got: str) -> ModelError:

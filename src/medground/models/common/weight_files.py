@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import pickle
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medground.errors import CheckpointError
+from medground.models.common.explain import WRAPPERS, explain_absent, explain_other, explain_zip
+from medground.tables.documents import read_json
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -42,8 +43,8 @@ def read_source(source: Path, unused: Sequence[str] = ()) -> tuple[dict[str, Any
 
 def _read_file(path: Path, unused: Sequence[str]) -> dict[str, Any]:
     """Return a file's content as a dictionary of tensors, nested where it is a training file."""
-    if not path.is_file():
-        raise CheckpointError("there is no such checkpoint", where=path, fix="give the path of the weight file")
+    explain_absent(path)
+    explain_other(path)
     try:
         if path.suffix == ".safetensors":
             from safetensors.torch import load_file
@@ -64,7 +65,13 @@ def _read_file(path: Path, unused: Sequence[str]) -> dict[str, Any]:
 def _read_torch(path: Path, unused: Sequence[str]) -> dict[str, Any]:
     import torch
 
+    from medground.models.common.archive import check_sizes
+
     zipped = zipfile.is_zipfile(path)
+    if zipped:
+        with zipfile.ZipFile(path) as archive:
+            check_sizes(archive, path)
+            explain_zip(archive, path)
     if zipped and any("/code/" in name for name in zipfile.ZipFile(path).namelist()):
         return _read_torchscript(path)
     try:
@@ -91,12 +98,14 @@ def _read_torchscript(path: Path) -> dict[str, Any]:
 
 
 def _read_guarded(path: Path, unused: Sequence[str]) -> dict[str, Any]:
-    """Read a file that holds objects: those under ``unused`` keys are dropped, any other is refused."""
+    """Read a file that holds objects: those under ``unused`` keys are dropped, and plain data beside usual ones."""
     from medground.models.common.archive import Archive, stand_ins
 
     archive = Archive(path)
     tree = archive.tree
     kept = {k: v for k, v in tree.items() if k not in unused} if isinstance(tree, Mapping) else tree
+    if isinstance(kept, Mapping) and any(key in kept for key in WRAPPERS):
+        kept = {k: v for k, v in kept.items() if k in WRAPPERS or not _is_plain(stand_ins(v))}
     if foreign := list(stand_ins(kept)):
         raise CheckpointError(
             "the file holds objects where only weights may be; nothing in it was run",
@@ -105,7 +114,16 @@ def _read_guarded(path: Path, unused: Sequence[str]) -> dict[str, Any]:
             got="; ".join(f"{place or 'top level'}: {origin}" for place, origin in sorted(foreign)[:10]),
             fix="do not trust this file; ask its publisher for the weights alone (safetensors)",
         )
-    return {**archive.resolve(kept), **{key: None for key in tree if key in unused}}
+    return {**archive.resolve(kept), **{key: None for key in tree if key not in kept}}
+
+
+def _is_plain(found: Iterable[tuple[str, str]]) -> bool:
+    """Return whether stand-ins are all of data that training scripts keep: numbers of numpy, parsed options."""
+    origins = [origin for _, origin in found]
+    return bool(origins) and all(origin.startswith(_PLAIN) for origin in origins)
+
+
+_PLAIN = ("numpy.", "argparse.Namespace", "omegaconf.")
 
 
 def _folder_files(folder: Path) -> list[Path]:
@@ -115,13 +133,22 @@ def _folder_files(folder: Path) -> list[Path]:
             return [folder / name]
         index = folder / f"{name}.index.json"
         if index.is_file():
-            shards = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
+            shards = _shards(index)
             if outside := [s for s in shards if Path(s).name != s]:
                 raise CheckpointError("an index names a file outside its folder", where=index, got=outside[0])
             return [folder / shard for shard in shards]
     raise CheckpointError(
         "the folder holds no weights", where=folder, expected=" or ".join(WEIGHT_FILES), got=_content(folder)
     )
+
+
+def _shards(index: Path) -> list[str]:
+    """Return the names of the files that an index names."""
+    listed = read_json(index, largest=1 << 28, error=CheckpointError)
+    named = listed.get("weight_map") if isinstance(listed, dict) else None
+    if not isinstance(named, dict) or not all(isinstance(shard, str) for shard in named.values()):
+        raise CheckpointError("an index names no shards", where=index, expected="weight_map: {entry: file}")
+    return sorted(set(named.values()))
 
 
 def _content(folder: Path) -> str:
