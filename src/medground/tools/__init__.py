@@ -5,10 +5,11 @@
 'cardiomegaly'
 """
 
-from medground.tools.anatomy import Anatomy, Folder, Masks, Segmenter
+from medground.tools.anatomy import Anatomy, Masks, Segmenter
 from medground.tools.base import Mark, Measurement, Tool
 from medground.tools.cases import frontal, measure, tool
 from medground.tools.rules import RULES, TASKS, Decision, Rule
+from medground.tools.sources import Folder, Segmented
 
 __all__ = [
     "RULES",
@@ -20,6 +21,7 @@ __all__ = [
     "Masks",
     "Measurement",
     "Rule",
+    "Segmented",
     "Segmenter",
     "Tool",
     "frontal",

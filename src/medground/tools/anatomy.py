@@ -1,17 +1,15 @@
 """Masks and landmarks of a case, and where they come from.
 
-A source is anything with ``masks(radiograph)``: the truth of a phantom, a folder of masks that somebody made, or a
-segmentation model. Names follow the tools: ``heart``, ``left_lung``, ``right_lung``, ``trachea``, ``rib_9``,
-``right_hemidiaphragm``, ``left_scapula``, ``right_scapula``, ``upper_mediastinum``, ``aortic_arch``,
+They come from the truth of a phantom, from a folder of masks that somebody made, or from a segmentation model
+(:mod:`medground.tools.sources`). Names follow the tools: ``heart``, ``left_lung``, ``right_lung``, ``trachea``,
+``rib_9``, ``right_hemidiaphragm``, ``left_scapula``, ``right_scapula``, ``upper_mediastinum``, ``aortic_arch``,
 ``descending_aorta_upper``, ``descending_aorta``, ``ascending_aorta``. Left and right are the patient's.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -124,65 +122,3 @@ class Segmenter(Protocol):
 
     def masks(self, radiograph: Any) -> Mapping[str, Mask]:
         """Return anatomy name -> mask on the picture's own pixels."""
-
-
-@dataclass(frozen=True)
-class Folder:
-    """Masks on disk: ``<root>/<case id>/<name>.png`` and ``<root>/<case id>/case.json``.
-
-    ``case.json`` holds ``view`` and ``landmarks``; both may be missing. A mask is a grey or one-bit picture, set where
-    it is above half of its range.
-    """
-
-    root: Path
-
-    def anatomy(self, case_id: str) -> Anatomy:
-        """Read one case.
-
-        Raises:
-            DataError: the case lies outside the folder, has no mask, or holds masks of several sizes.
-        """
-        folder = self._inside(case_id)
-        masks = dict(self._masks(folder))
-        shapes = {mask.shape for mask in masks.values()}
-        if len(shapes) != 1:
-            got = "no mask" if not shapes else f"sizes {sorted((w, h) for h, w in shapes)}"
-            raise DataError(f"case {case_id} needs masks of one size", where=str(folder), got=got)
-        height, width = shapes.pop()
-        facts = self._facts(folder / "case.json")
-        return Anatomy(int(width), int(height), facts.get("view"), masks, facts.get("landmarks") or {})
-
-    def _inside(self, case_id: str) -> Path:
-        root = self.root.resolve()
-        folder = (root / case_id).resolve()
-        if root not in folder.parents or not folder.is_dir():
-            raise DataError(
-                f"there are no masks of case {case_id!r}", where=str(root), expected="a folder of that name"
-            )
-        return folder
-
-    @staticmethod
-    def _masks(folder: Path) -> Iterator[tuple[str, Mask]]:
-        from PIL import Image, UnidentifiedImageError
-
-        for path in sorted(folder.glob("*.png")):
-            if folder not in path.resolve().parents:
-                raise DataError("a mask leads outside its case", where=str(path))
-            try:
-                with Image.open(path) as picture:
-                    pixels = np.asarray(picture.convert("L"))
-            except (OSError, UnidentifiedImageError, Image.DecompressionBombError) as error:
-                raise DataError("a mask cannot be read", where=str(path), got=str(error)) from error
-            yield path.stem, pixels > 127
-
-    @staticmethod
-    def _facts(path: Path) -> Mapping[str, Any]:
-        if not path.is_file():
-            return {}
-        try:
-            facts = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise DataError("the facts of a case cannot be read", where=str(path), got=str(error)) from error
-        if not isinstance(facts, dict) or not isinstance(facts.get("landmarks") or {}, dict):
-            raise DataError("the facts of a case are a mapping", where=str(path), expected="view, landmarks")
-        return facts

@@ -6,10 +6,10 @@ shown, and measures on that case's own masks alone; it never looks at the pixels
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,11 +18,12 @@ from medground.benchmarks.cxreasondial.evidence import evidence_of, sentences
 from medground.benchmarks.cxreasondial.phantoms import Phantoms
 from medground.benchmarks.cxreasondial.planner import plan
 from medground.benchmarks.cxreasondial.plans import Plan, read_plan, record
-from medground.errors import ConfigError, DataError
+from medground.errors import DataError
 from medground.identity import fingerprint_of
+from medground.imaging.reading import Radiograph
 from medground.judges.base import EVIDENCE_TYPES, Request
 from medground.models.base import GenerationOptions, Message, ModelInfo, Reply, ToolSpec, require
-from medground.tools import TASKS, Anatomy, Folder, Masks, tool
+from medground.tools import TASKS, Anatomy, Folder, Masks, Measurement, Segmented, tool
 
 PARTS = ("measurement", "criterion", "conclusion")
 #: The one tool that a planning model is offered.
@@ -72,13 +73,16 @@ class Agent:
     """Plans, measures and replies from the tools' output alone.
 
     Args:
-        masks: a folder of masks, one folder a case (see ``docs/cxreasondial.md``); by default phantoms are measured.
-        planner: ``rules``, or the name of a chat model that can call tools.
-        planner_parameters: of that model's constructor.
+        masks: a folder of masks, one folder a case (:class:`medground.tools.Folder`); by default phantoms are measured.
+        segmenter: a model with ``masks(radiograph)`` that finds them in the picture instead, as ``{name: ...}``; view
+            and landmarks then come from the folder's ``case.json``, where there is one.
+        names: the segmenter's name of a structure -> the tools' name.
+        planner: a chat model that can call tools, as ``{name: ...}``; by default rules plan.
         time_limit: seconds that the measurements of one turn may take.
     """
 
     name: ClassVar[str] = "cxreason_agent"
+    parts: ClassVar[Mapping[str, str]] = {"planner": "model", "segmenter": "model"}
     info: ClassVar[ModelInfo] = ModelInfo(
         title="Measuring agent", kind="zero-shot", licence="part of medground", obtain="nothing; masks of the cases"
     )
@@ -87,20 +91,30 @@ class Agent:
     def __init__(
         self,
         masks: Path | None = None,
-        planner: str = "rules",
-        planner_parameters: dict[str, Any] | None = None,
+        segmenter: Any = None,
+        names: dict[str, str] | None = None,
+        planner: Any = None,
         time_limit: float = 10.0,
     ) -> None:
-        self._masks: Masks | None = None if masks is None else Folder(masks)
-        self._planner_name, self._parameters = planner, planner_parameters or {}
-        self._limit, self._folder = time_limit, masks
-        self._planner = _model(planner, self._parameters) if planner != "rules" else None
+        self._folder = None if masks is None else Folder(masks)
+        self._planner = _built(planner, "reply", "the planner of the agent")
+        self._segmenter = _built(segmenter, "masks", "the segmenter of the agent")
+        self._names = names or {}
+        self._limit = time_limit
         self._cached: tuple[tuple[str, int], Anatomy] | None = None
+
+    @property
+    def ledger(self) -> Any:
+        """What was asked of a server, where a model behind one plans."""
+        return getattr(self._planner, "ledger", None)
 
     def fingerprint(self) -> str:
         """Planner, tools and masks."""
         planner = self._planner.fingerprint() if self._planner is not None else "rules/1"
-        return fingerprint_of("cxreason_agent/1", planner, str(self._folder))
+        masks = "phantoms" if self._folder is None else str(self._folder.root)
+        if self._segmenter is not None:
+            masks = fingerprint_of(self._segmenter.fingerprint(), self._names, masks)
+        return fingerprint_of("cxreason_agent/1", planner, masks)
 
     def reply(
         self, conversations: Sequence[Sequence[Message]], options: GenerationOptions | None = None
@@ -127,8 +141,8 @@ class Agent:
         if how.startswith("failed"):
             return Reply("", "error", how)
         try:
-            anatomy = self._anatomy(*_case_of(conversation))
-            trace, overlays, text = self._measure(anatomy, sorted(steps))
+            anatomy = self._anatomy(_picture_of(conversation)) if steps else None
+            trace, overlays, text = ([], [], []) if anatomy is None else self._measure(anatomy, sorted(steps))
         except DataError as error:
             return Reply("", "error", error.what)
         words = " ".join(text) or "That is not among what I can measure."
@@ -140,13 +154,13 @@ class Agent:
     ) -> tuple[list[Step], list[dict[str, Any]], list[str]]:
         started, trace, overlays, text = time.monotonic(), [], [], []
         for task, kind in steps:
-            if time.monotonic() - started > self._limit:
-                trace.append(Step(task, kind, "skipped", "time limit", 0.0, ""))
+            before = time.monotonic()
+            measured = within(self._limit - (before - started), tool(task).measure, anatomy)
+            seconds = time.monotonic() - before
+            if measured is None:
+                trace.append(Step(task, kind, "skipped", "time limit", seconds, ""))
                 text.append(f"I ran out of time before measuring {task.replace('_', ' ')}.")
                 continue
-            before = time.monotonic()
-            measured = tool(task).measure(anatomy)
-            seconds = time.monotonic() - before
             if measured.status == "dropped":
                 output = f"{task.replace('_', ' ').capitalize()} cannot be measured here ({measured.reason})."
             else:
@@ -159,16 +173,41 @@ class Agent:
             text.append(output)
         return trace, overlays, text
 
-    def _anatomy(self, case_id: str, width: int) -> Anatomy:
-        """The masks of one case; a phantom's are made for the picture that was shown."""
-        if self._cached is None or self._cached[0] != (case_id, width):
-            masks = Phantoms(size=width) if self._masks is None else self._masks
-            anatomy = masks.anatomy(case_id.removesuffix(VIEW_UNKNOWN))
-            self._cached = (
-                (case_id, width),
-                replace(anatomy, view=None) if case_id.endswith(VIEW_UNKNOWN) else anatomy,
-            )
+    def _anatomy(self, picture: Radiograph) -> Anatomy:
+        """The anatomy of the case that is shown, and of no other; a phantom's is made for the picture's width."""
+        key = (picture.case_id, picture.size[0])
+        if self._cached is None or self._cached[0] != key:
+            case_id = picture.case_id.removesuffix(VIEW_UNKNOWN)
+            if self._segmenter is not None:
+                found = Segmented(self._segmenter, self._names, self._folder)
+                anatomy = found.find(replace(picture, case_id=case_id))
+            else:
+                masks: Masks = self._folder or Phantoms(size=picture.size[0])
+                anatomy = masks.anatomy(case_id)
+            self._cached = key, replace(anatomy, view=None) if case_id != picture.case_id else anatomy
         return self._cached[1]
+
+
+def within(seconds: float, call: Callable[[Anatomy], Measurement], anatomy: Anatomy) -> Measurement | None:
+    """Return what a tool measures, or None where it takes longer; a tool that does is left behind, not waited for."""
+    if seconds <= 0:
+        return None
+    done: list[Measurement | Exception] = []
+
+    def run() -> None:
+        try:
+            done.append(call(anatomy))
+        except Exception as error:
+            done.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if not done:
+        return None
+    if isinstance(done[0], Exception):
+        raise done[0]
+    return done[0]
 
 
 def plan_of(conversation: Sequence[Message]) -> Plan:
@@ -192,11 +231,11 @@ def planned(reply: Reply) -> tuple[Plan, str]:
         return frozenset(), "failed: the plan names what there is not"
 
 
-def _case_of(conversation: Sequence[Message]) -> tuple[str, int]:
-    """Id and width of the first picture."""
+def _picture_of(conversation: Sequence[Message]) -> Radiograph:
+    """The first picture, whose case is measured."""
     for message in conversation:
         for image in message.images:
-            return image.case_id, image.size[0]
+            return image
     raise DataError("the agent was shown no picture", expected="one, whose case has masks")
 
 
@@ -204,16 +243,10 @@ def _without_pictures(conversation: Sequence[Message]) -> list[Message]:
     return [Message(m.role, m.text) for m in conversation if m.role in ("user", "assistant")]
 
 
-def _model(name: str, parameters: Mapping[str, Any]) -> Any:
-    module, _, attribute = name.partition(":")
-    try:
-        place = import_module(module if attribute else f"medground.models.chat.{module}")
-        named = (v for v in vars(place).values() if isinstance(v, type) and vars(v).get("name") == module)
-        cls = getattr(place, attribute) if attribute else next(named)
-    except (ImportError, AttributeError, StopIteration) as error:
-        raise ConfigError(
-            f"there is no planner {name!r}", expected="rules, a chat model of medground, or package.module:Class"
-        ) from error
-    model = cls(**parameters)
-    require(model, {"reply"}, by="the planner of the agent")
-    return model
+def _built(part: Any, capability: str, by: str) -> Any:
+    """A component that a run file names, or an object that has what is needed."""
+    if part is None:
+        return None
+    made = part.build() if hasattr(part, "build") else part
+    require(made, {capability}, by=by)
+    return made
