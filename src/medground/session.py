@@ -112,6 +112,8 @@ def _read_otherwise(run: RunFile, option: str, choice: Any) -> RunFile:
             expected=", ".join(f"--{name}" for name in cls.readings) or "it is read in one way alone",
         )
     place = cls.readings[option]
+    if isinstance(choice, Mapping) and f"{place}s" in cls.roles:
+        place = f"{place}s"  # a component with parts of its own plays a role
     data = run.model_dump(mode="json", exclude_none=True)
     if place in cls.roles:
         data.setdefault("roles", {})[place] = {"name": choice} if isinstance(choice, str) else choice

@@ -37,7 +37,11 @@ class Scripted:
     [
         ("yes_no", {"answer": "no", "quote": "none seen"}, "no"),
         ("choice", {"answer": "2", "quote": "none"}, 1),
-        ("findings", {"findings": ["Mass", "Effusion", "Mass"], "state": "read", "quote": ""}, ("Effusion", "Mass")),
+        (
+            "findings",
+            {"findings": ["Mass", "Effusion", "Mass"], "normal": False, "state": "read", "quote": ""},
+            ("Effusion", "Mass"),
+        ),
     ],
 )
 def test_an_answer_in_its_form_is_the_reading(of: Any, data: Any, value: Any) -> None:
@@ -52,7 +56,7 @@ def test_an_answer_in_its_form_is_the_reading(of: Any, data: Any, value: Any) ->
 def test_states_are_no_values(state: str) -> None:
     for of, data in (
         ("yes_no", {"answer": state, "quote": ""}),
-        ("findings", {"state": state, "findings": [], "quote": ""}),
+        ("findings", {"state": state, "findings": [], "normal": False, "quote": ""}),
     ):
         (reading,) = LlmReader(of=of).read_with(Scripted(data), [(QUESTION, "x")])
         assert (reading.value, reading.outcome) == (None, state)

@@ -37,7 +37,8 @@ _TASKS: Mapping[Task, str] = {
     ),
     "findings": (
         "Which findings does the answer state in the region? Give each by its name in the list. A statement without a "
-        "place counts; a finding that is denied, or only possible, does not. normal: it says that there is nothing."
+        "place counts; a finding that is denied, or only possible, does not. normal is true where the answer says that "
+        "there is nothing in the region."
     ),
 }
 
@@ -55,16 +56,19 @@ class LlmReader:
     """A language model as a reader.
 
     Args:
-        of: what is read: ``yes_no``, ``choice`` or ``findings``.
+        by: the model: ``{name: api_chat, ...}``; who names none asks it in another way.
+        of: what is read: ``yes_no``, ``choice`` or ``findings``; a benchmark says so itself.
         max_new_tokens: of the model's answer.
     """
 
     name: ClassVar[str] = "llm"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
+    parts: ClassVar[Mapping[str, str]] = {"by": "model"}
 
-    def __init__(self, *, of: Task = "yes_no", max_new_tokens: int = 300) -> None:
+    def __init__(self, *, by: Any = None, of: Task = "yes_no", max_new_tokens: int = 300) -> None:
         if of not in _TASKS:
             raise ConfigError("there is nothing to read so", where="of", got=of, expected=", ".join(_TASKS))
+        self.by = by
         self.of: Task = of
         self.max_new_tokens = max_new_tokens
 
@@ -97,6 +101,8 @@ class LlmReader:
         at = reply.find(quote) if quote else -1
         span = (at, at + len(quote)) if at >= 0 else None
         details: dict[str, Any] = {"quote": quote[:300], "quoted": span is not None, "reader": answer.model}
+        if self.of == "findings":
+            details["states_normal_in_region"] = data["normal"] and not data["findings"]
         value, state = self._value(data)
         if state is not None:
             return Reading(None, "llm", state, span, "so the reader says", details)
@@ -132,6 +138,7 @@ class LlmReader:
             names = list(question.vocabulary or known())
             fields: dict[str, Any] = {
                 "findings": {"type": "array", "items": {"enum": names}},
+                "normal": {"type": "boolean"},
                 "state": {"enum": ["read", *_STATES]},
                 "quote": quote,
             }

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from medground.benchmarks.heal_medvqa.choices import Choices
     from medground.benchmarks.heal_medvqa.tasks import HealTask
+    from medground.benchmarks.model_reading import ModelReading
     from medground.benchmarks.results import Summary
 
 
@@ -41,6 +42,7 @@ class HealMedVQA:
         instruction: appended to every question, such as "Answer yes or no."
         max_new_tokens: of a reply.
         pictures: specimens of pastes that a report shows, of datasets that may be passed on.
+        reader: ``rules``; a language model reads instead where ``roles: {readers: {name: llm, by: {...}}}`` names one.
         rules: margins and minima of decisions, by family, where they differ from the usual.
     """
 
@@ -48,8 +50,9 @@ class HealMedVQA:
     roles: ClassVar[Mapping[str, Role]] = {
         "models": Role("model", ("reply",), least=1),
         "datasets": Role("dataset", least=1),
+        "readers": Role("reader", most=1, sees=False),
     }
-    readings: ClassVar[Mapping[str, str]] = {}
+    readings: ClassVar[Mapping[str, str]] = {"reader": "reader"}
     doors: ClassVar[Mapping[str, str]] = {
         "build": "medground.benchmarks.heal_medvqa.folder:build_door",
         "compare": "medground.benchmarks.heal_medvqa.compare:compare",
@@ -71,6 +74,7 @@ class HealMedVQA:
         instruction: str = "",
         max_new_tokens: int = 64,
         pictures: int = 8,
+        reader: Literal["rules"] = "rules",
         rules: dict[str, dict[str, Any]] | None = None,
     ) -> None:
         self._given = {
@@ -87,7 +91,7 @@ class HealMedVQA:
             "train_share": train_share,
         }
         self.instruction, self.max_new_tokens, self.pictures = instruction, max_new_tokens, pictures
-        self.rules = decide.rules(rules)
+        self.reader, self.rules = reader, decide.rules(rules)
         self._setting = Setting(models=())
         self.choices(0)  # a mistake in the options is told at once
 
@@ -108,10 +112,19 @@ class HealMedVQA:
                 "heal_medvqa needs at least one dataset", where="benchmark.datasets", fix="datasets: [{name: phantom}]"
             )
         self._setting = setting
+        self._model_reading()  # a reader that cannot read is told at once
+
+    def _model_reading(self) -> ModelReading | None:
+        from medground.benchmarks.model_reading import ModelReading
+
+        readers = self._setting.roles.get("readers", ())
+        return ModelReading(readers[0], ("yes_no", "findings")) if readers else None
 
     @property
     def reading(self) -> tuple[str, Any]:
-        """The readers of yes and no, and of findings."""
+        """The readers of yes and no, and of findings: rules, or a language model."""
+        if model := self._model_reading():
+            return "llm", model.record()
         from medground.readers.findings import Findings
         from medground.readers.yes_no import YesNo
 
@@ -135,6 +148,7 @@ class HealMedVQA:
                 self.max_new_tokens,
                 self.pictures if self._shown(dataset) else 0,
                 self._setting.requests_a_call,
+                self._model_reading(),
             )
             for model in self._setting.models
             for dataset in self._setting.datasets
@@ -147,11 +161,14 @@ class HealMedVQA:
     def summarise(self, rows: Mapping[tuple[str, ...], pl.DataFrame]) -> Summary:
         """Summarise rows, by (model, dataset); see :func:`medground.benchmarks.heal_medvqa.summarise.summarise`."""
         from medground.benchmarks.heal_medvqa.compare import compare
+        from medground.benchmarks.heal_medvqa.rows import read_twice
         from medground.benchmarks.heal_medvqa.summarise import summarise
         from medground.benchmarks.looking import with_looking
+        from medground.benchmarks.model_reading import with_readers
 
         cards = {model.label: model.card for model in self._setting.models}
         summary = summarise(rows, rules=self.rules, reading=self.reading[0], about=self._about(), cards=cards)
+        summary = with_readers(summary, [one for path, table in rows.items() for one in read_twice(path, table)])
         return with_looking(summary, compare(self), rows, self._setting.models)
 
     @property

@@ -62,9 +62,9 @@ def closed_cells(whose: Whose, answers: Answers) -> list[Cell]:
     left_out = closed_scores(answers.gold, answers.said, "left_out").values()
     values, failed = scores.values(), {"failed": answers.failed}
     cells = [whose.cell("balanced_accuracy", balanced(answers), n=scores.n, floor=_floor(answers), **failed)]
-    gold = np.array([g == "yes" for g in answers.gold])
-    said_yes = np.array([a == "yes" for a in answers.said])
-    said_no = np.array([a == "no" for a in answers.said])
+    gold = np.array([g == "yes" for g in answers.gold], dtype=bool)
+    said_yes = np.array([a == "yes" for a in answers.said], dtype=bool)
+    said_no = np.array([a == "no" for a in answers.said], dtype=bool)
     # A non-answer to a "no" counts as a false positive: the calls that F1 and precision are made from.
     called = np.where(gold, said_yes, ~said_no)
     right = np.where(gold, said_yes, said_no)

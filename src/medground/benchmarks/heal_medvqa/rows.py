@@ -10,6 +10,7 @@ import polars as pl
 from medground.benchmarks.heal_medvqa.asking import BASE
 from medground.benchmarks.heal_medvqa.plan import Asked
 from medground.benchmarks.heal_medvqa.variants import FLIPS
+from medground.benchmarks.model_reading import Compared
 from medground.benchmarks.requests import Answer, Transcript
 from medground.readers.base import Question as Query, Reader
 
@@ -30,6 +31,7 @@ _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     "answer": pl.String,
     "rule": pl.String,
     "reason": pl.String,
+    "by_rules": pl.String,
     "named": pl.List(pl.String),
     "truth": pl.List(pl.String),
     "states_normal": pl.Boolean,
@@ -48,8 +50,9 @@ _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
 }
 SCHEMA = pl.Schema(_COLUMNS)
 """``answer``: ``yes``, ``no``, ``findings`` (an open answer that was read), ``uncertain``, ``refusal``, ``unreadable``,
-``failed`` (nothing was said: time-out, error, or a picture that cannot be read) or ``not made`` (there is no such
-variant; ``reason`` says why)."""
+``failed`` (nothing was said: time-out, error, or a picture that cannot be read; or a reading model failed) or ``not
+made`` (there is no such variant; ``reason`` says why). ``by_rules``: where a language model reads, what the rules make
+of the same reply."""
 
 
 def rows_of(
@@ -66,6 +69,34 @@ def rows_of(
         row |= {"before": shown.get(BASE), "after": shown.get("vpt")}
         rows.append(row | _meaning(exchange.answer, key, reader, vocabulary, is_open=asked.question.is_open))
     return rows + unmade(asked)
+
+
+def category(row: Mapping[str, Any]) -> str | None:
+    """Return what a reader made of a reply as one word or list of findings; None where there was nothing to read."""
+    if row["answer"] in ("failed", "not made") or row["rule"] == "outcome":
+        return None
+    if row["answer"] == "findings":
+        return ", ".join(row["named"]) or ("normal" if row["states_normal"] else "none named")
+    return str(row["answer"])
+
+
+def with_rules(rows: Sequence[dict[str, Any]], by_rules: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows of one reader with what the rules made of the same replies beside them."""
+    return [row | {"by_rules": category(other)} for row, other in zip(rows, by_rules, strict=True)]
+
+
+def read_twice(path: Sequence[str], table: pl.DataFrame) -> list[Compared]:
+    """Return what a reading model and the rules made of the same replies, closed and open ones apart."""
+    rows = [row for row in table.iter_rows(named=True) if row["by_rules"] is not None or category(row) is not None]
+    if not any(row["by_rules"] is not None for row in rows):
+        return []
+    apart: dict[str, list[dict[str, Any]]] = {"yes_no": [], "findings": []}
+    for row in rows:
+        apart["findings" if row["kind"].startswith("open") else "yes_no"].append(row)
+    return [
+        Compared(path[0], path[1], task, [category(row) for row in own], [row["by_rules"] for row in own])
+        for task, own in apart.items()
+    ]
 
 
 def unmade(asked: Asked) -> list[dict[str, Any]]:
@@ -130,6 +161,8 @@ def _meaning(
         return {"answer": "failed", "rule": "outcome", "reason": answer.reason or answer.outcome}
     query = Query(str(key["text"]), str(key["finding"]), str(key["anatomy"]), vocabulary=tuple(vocabulary))
     read = reader.read(query, str(answer.values.get("text", "")))
+    if read.details.get("reader_failed"):
+        return {"answer": "failed", "rule": read.rule, "reason": read.reason}
     if read.outcome != "read":
         return {"answer": read.outcome, "rule": read.rule, "reason": read.reason}
     if not is_open:

@@ -21,6 +21,7 @@ from medground.benchmarks.heal_medvqa.asking import BASE, Loaded, asks, files_of
 from medground.benchmarks.heal_medvqa.choices import Choices
 from medground.benchmarks.heal_medvqa.gallery import Gallery, Picture
 from medground.benchmarks.heal_medvqa.plan import Asked, Build, build
+from medground.benchmarks.model_reading import ROLE as READER, ModelReading, Readers
 from medground.benchmarks.players import Players
 from medground.benchmarks.requests import Answer, Conversation, Transcript
 from medground.identity import fingerprint_of
@@ -58,6 +59,7 @@ class HealTask(TaskDefaults):
         max_new_tokens: of a reply.
         pictures: specimens to keep for the report.
         batch_size: requests a call.
+        reader: a language model that reads the replies; None: the rules do.
     """
 
     model: Entry
@@ -67,6 +69,7 @@ class HealTask(TaskDefaults):
     max_new_tokens: int = 64
     pictures: int = 8
     batch_size: int = 8
+    reader: ModelReading | None = None
 
     @property
     def schema(self) -> pl.Schema:
@@ -100,7 +103,18 @@ class HealTask(TaskDefaults):
 
     def reading(self) -> str:
         """A hash of the readers."""
-        return fingerprint_of("heal_medvqa rows", 1, YesNo().fingerprint(), Findings().fingerprint())
+        rules = (YesNo().fingerprint(), Findings().fingerprint())
+        return fingerprint_of("heal_medvqa rows", 2, *rules, self.reader.fingerprint() if self.reader else None)
+
+    @property
+    def reading_roles(self) -> Mapping[str, Entry]:
+        """The reading model, where there is one."""
+        return {READER: self.reader.model} if self.reader is not None else {}
+
+    def open_reading(self, players: Mapping[str, Any]) -> HealReading:
+        """Return what makes rows with the reading model."""
+        assert self.reader is not None
+        return HealReading(self.gallery.findings, self.reader, players)
 
     def open(self, players: Mapping[str, Any]) -> HealStages:
         """Return the stages; the model must reply to pictures."""
@@ -202,6 +216,30 @@ class HealMeasurer:
     def failed(self, item: Item, reason: str) -> Measured:
         """Return the rows of a question that could not be asked."""
         return Measured(rows.failed(item.payload.asked, reason))
+
+
+class HealReading(HealMeasurer):
+    """Makes rows by a reading model, what the rules say beside it."""
+
+    def __init__(self, findings: Sequence[str], reader: ModelReading, players: Mapping[str, Any]) -> None:
+        super().__init__(findings)
+        self._reader = reader
+        self._players = Players(players, {READER: ("reply",)}, by="the reader of heal_medvqa")
+
+    def read(self, item: Item, transcript: Transcript) -> Conversation[Measured]:
+        """Return one row a variant, after one round."""
+        asked = item.payload.asked
+
+        def measure(readers: Readers) -> list[dict[str, Any]]:
+            return rows.rows_of(asked, transcript, readers["yes_no"], readers["findings"], self._vocabulary)
+
+        by_rules = rows.rows_of(asked, transcript, self._yes_no, self._findings, self._vocabulary)
+        by_model = yield from self._reader.read(measure)
+        return Measured(rows.with_rules(by_model, by_rules))
+
+    def answer(self, role: str, capability: str, arguments: Sequence[Mapping[str, Any]]) -> Sequence[Answer]:
+        """Let the reading model reply."""
+        return self._players.answer(role, capability, arguments)
 
 
 def png(radiograph: Radiograph) -> str:

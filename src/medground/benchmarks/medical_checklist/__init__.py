@@ -17,7 +17,7 @@ from medground.benchmarks.medical_checklist import items as item_files, phantom,
 from medground.benchmarks.medical_checklist.asking import TEMPLATES, Asked, Control, Order
 from medground.benchmarks.medical_checklist.audit.run import AuditReport, audit
 from medground.benchmarks.medical_checklist.items import ChecklistItem
-from medground.benchmarks.medical_checklist.rows import ChecklistMeasurer, Reader
+from medground.benchmarks.medical_checklist.rows import ChecklistMeasurer, Reader, read_twice
 from medground.benchmarks.medical_checklist.scoring.parsing import Policy
 from medground.benchmarks.medical_checklist.scoring.probabilities import Link
 from medground.benchmarks.medical_checklist.sources.base import may_be_used
@@ -26,8 +26,10 @@ from medground.benchmarks.medical_checklist.summarise import Floats, Scored, pol
 from medground.benchmarks.medical_checklist.tables import comparisons, main_table
 from medground.benchmarks.medical_checklist.tasks import NAME, ChecklistTask
 from medground.benchmarks.medical_checklist.verdicts import verdict
+from medground.benchmarks.model_reading import ModelReading, with_readers
 from medground.benchmarks.results import Cell, Cells, ModelFacts, Summary, with_floors
 from medground.errors import ConfigError, did_you_mean
+from medground.readers.llm import LlmReader
 
 PHANTOM_PAIRS, PHANTOM_SIZE = 400, 224
 
@@ -38,7 +40,8 @@ class MedicalChecklist:
     Args:
         build: folder of a build (``medground build medical_checklist``); default: phantoms, drawn when first needed.
         images: folder of the pictures; default: the build itself.
-        reader: how answers in prose are read: ``lenient`` or ``strict`` (the two literal answers alone).
+        reader: how answers in prose are read: ``lenient`` or ``strict`` (the two literal answers alone); a language
+            model reads instead where ``roles: {readers: {name: llm, by: {...}}}`` names one.
         policy: what becomes of unread answers in the headline: ``half``, ``wrong`` or ``excluded`` (the paper's); all
             three are printed.
         link: how a matching head becomes a probability.
@@ -53,7 +56,10 @@ class MedicalChecklist:
     """
 
     name: ClassVar[str] = "medical_checklist"
-    roles: ClassVar[Mapping[str, Role]] = {"models": Role("model", ("match", "choose", "reply"), least=1)}
+    roles: ClassVar[Mapping[str, Role]] = {
+        "models": Role("model", ("match", "choose", "reply"), least=1),
+        "readers": Role("reader", most=1, sees=False),
+    }
     readings: ClassVar[Mapping[str, str]] = {"reader": "reader"}
     doors: ClassVar[Mapping[str, str]] = {
         "audit": "medground.benchmarks.medical_checklist.auditing:audit_file",
@@ -94,12 +100,24 @@ class MedicalChecklist:
     def bind(self, setting: Setting) -> None:
         """See :class:`medground.benchmarks.base.Benchmark`."""
         self._setting = setting
+        self._model_reading()  # a reader that cannot read is told at once
+
+    def _model_reading(self) -> ModelReading | None:
+        readers = self._setting.roles.get("readers", ())
+        return ModelReading(readers[0], ("choice",)) if readers else None
+
+    @property
+    def _reader(self) -> str:
+        return self.measurer.reader if self._model_reading() is None else LlmReader.name
 
     @property
     def reading(self) -> tuple[str, Any]:
         """Reader, link and policy."""
-        held = {"reader": self.measurer.reader, "link": self.measurer.link, "policy": self.policy}
-        return "-".join(held.values()), held
+        held: dict[str, Any] = {"reader": self._reader, "link": self.measurer.link, "policy": self.policy}
+        name = "-".join(held.values())
+        if model := self._model_reading():
+            held |= {"model": model.record(), "rules": self.measurer.reader}
+        return name, held
 
     @cached_property
     def folder(self) -> Path:
@@ -157,6 +175,7 @@ class MedicalChecklist:
                 self.measurer,
                 self._setting.requests_a_call,
                 self.ask,
+                self._model_reading(),
             )
             for entry in self._setting.models
         ]
@@ -196,10 +215,13 @@ class MedicalChecklist:
             reading=self.reading[0],
             models=[_facts(e, {s.source for s in self.items}) for e in self._setting.models],
             metrics=SPECS,
-            described=f"answers read by the {self.measurer.reader} reader, unread ones {self.policy}",
+            described=f"answers read by the {self._reader} reader, unread ones {self.policy}",
             shown=("accuracy",),
             notes=[report.sentence] if report else ["No blind scorer was run over the captions."],
         )
+        if self._model_reading() is not None:
+            twice = [read_twice(path[0], path[1], frame) for path, frame in rows.items()]
+            summary = with_readers(summary, twice, second=self.measurer.reader)
         return with_looking(summary, compare(self), rows, self._setting.models)
 
     def scored(self, model: str, dataset: str, rows: pl.DataFrame, blind: tuple[str, Floats] | None = None) -> Scored:

@@ -14,7 +14,9 @@ from medground.benchmarks.medical_checklist.asking import Group
 from medground.benchmarks.medical_checklist.items import ChecklistItem
 from medground.benchmarks.medical_checklist.scoring import parsing, probabilities
 from medground.benchmarks.medical_checklist.scoring.probabilities import Link
+from medground.benchmarks.model_reading import Compared
 from medground.benchmarks.requests import Answer, Exchange, Transcript
+from medground.readers.base import Question, Reader as ChoiceReader
 
 Reader = Literal["lenient", "strict"]
 
@@ -27,6 +29,8 @@ SCHEMA = pl.Schema(
         "p_second": pl.Float64(),
         "choice_first": pl.String(),
         "choice_second": pl.String(),
+        "rules_first": pl.String(),
+        "rules_second": pl.String(),
         "parsed": pl.Int64(),
         "answers": pl.Int64(),
         "credit": pl.Float64(),
@@ -42,7 +46,8 @@ SCHEMA = pl.Schema(
 ``credit`` is the sum over parsed answers of 1 for the true caption, so that every policy follows from it, ``parsed``
 and ``answers``. ``beyond_limit``: by the model's tokenizer the changed term lies beyond its token limit, so that both
 captions are one to it. ``identical``: it gave both the very same score, for that or another reason. Both are ties,
-never hits by position.
+never hits by position. ``rules_first``, ``rules_second``: where a language model reads, what the rules make of the
+same answers.
 """
 
 
@@ -53,10 +58,12 @@ class ChecklistMeasurer:
     Args:
         reader: of answers in prose.
         link: of matching heads.
+        choices: reads answers in prose in the place of the rules, where a language model does.
     """
 
     reader: Reader = "lenient"
     link: Link = "ratio"
+    choices: ChoiceReader | None = None
 
     def measure(self, group: Group, transcript: Transcript) -> list[dict[str, Any]]:
         """Return one row an item and picture."""
@@ -121,17 +128,48 @@ class ChecklistMeasurer:
             answer = exchange.answer
             if answer.outcome not in ("ok", "refusal"):
                 return _row(item, picture, outcome=answer.outcome, reason=answer.reason, kind="reply")
-            choices[side] = self._read(item, side, str(answer.values.get("text", "")))
+            try:
+                choices[side] = self._read(item, side, str(answer.values.get("text", "")))
+            except _UnreadError as error:
+                return _row(item, picture, outcome="error", reason=str(error), kind="reply")
         parsed = [(side, choice) for side, choice in choices.items() if choice is not None]
         row = _row(item, picture, kind="reply", choice_first=choices.get("A"), choice_second=choices.get("B"))
         right = float(sum(side == choice for side, choice in parsed))
         return row | {"parsed": len(parsed), "answers": len(choices), "credit": right}
 
     def _read(self, item: ChecklistItem, side: str, text: str) -> str | None:
-        if self.reader == "strict":
+        if self.reader == "strict" and self.choices is None:
             return parsing.strict(text)
         a, b = (item.positive, item.negative) if side == "A" else (item.negative, item.positive)
-        return parsing.lenient(text, a, b)
+        if self.choices is None:
+            return parsing.lenient(text, a, b)
+        reading = self.choices.read(Question("Which caption fits the image?", choices=(a, b)), text)
+        if reading.details.get("reader_failed"):
+            raise _UnreadError(reading.reason)
+        return "AB"[reading.value] if reading.outcome == "read" else None
+
+
+def with_rules(rows: Sequence[dict[str, Any]], by_rules: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows of a reading model with what the rules made of the same answers beside them."""
+    return [
+        row | {"rules_first": other["choice_first"], "rules_second": other["choice_second"]}
+        for row, other in zip(rows, by_rules, strict=True)
+    ]
+
+
+def read_twice(model: str, dataset: str, table: pl.DataFrame) -> Compared:
+    """Return what a reading model and the rules made of the same answers; an answer that is no choice is ``none``."""
+    asked = table.filter((pl.col("kind") == "reply") & (pl.col("outcome") == "ok") & (pl.col("answers") > 0))
+    first, second = [], []
+    for row in asked.iter_rows(named=True):
+        for side in ("first", "second")[: row["answers"]]:
+            first.append(row[f"choice_{side}"] or "none")
+            second.append(row[f"rules_{side}"] or "none")
+    return Compared(model, dataset, "choice", first, second)
+
+
+class _UnreadError(Exception):
+    """A reading model that failed, with the reason."""
 
 
 def _counted(chances: Sequence[float]) -> dict[str, Any]:

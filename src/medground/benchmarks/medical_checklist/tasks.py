@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,8 @@ from medground.benchmarks.medical_checklist import asking, items as item_files
 from medground.benchmarks.medical_checklist.asking import Asked, Control, Group, Order, Pictures, Way
 from medground.benchmarks.medical_checklist.hashing import number
 from medground.benchmarks.medical_checklist.items import ChecklistItem
-from medground.benchmarks.medical_checklist.rows import SCHEMA, ChecklistMeasurer
+from medground.benchmarks.medical_checklist.rows import SCHEMA, ChecklistMeasurer, with_rules
+from medground.benchmarks.model_reading import ROLE as READER, ModelReading, Readers
 from medground.benchmarks.players import Players
 from medground.benchmarks.requests import Answer, Conversation, Transcript
 from medground.errors import ModelError
@@ -40,6 +41,7 @@ class ChecklistTask(TaskDefaults):
         measurer_: reader and link.
         batch_size: requests a call.
         way: how the model is asked.
+        reader: a language model that reads answers in prose; None: the rules do.
     """
 
     model: Entry
@@ -52,6 +54,7 @@ class ChecklistTask(TaskDefaults):
     measurer_: ChecklistMeasurer
     batch_size: int = 8
     way: Asked = "auto"
+    reader: ModelReading | None = None
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -89,7 +92,18 @@ class ChecklistTask(TaskDefaults):
 
     def reading(self) -> str:
         """What the rows depend on beyond the answers."""
-        return fingerprint_of(NAME, 2, self.measurer_.reader, self.measurer_.link)
+        model = self.reader.fingerprint() if self.reader else None
+        return fingerprint_of(NAME, 3, self.measurer_.reader, self.measurer_.link, model)
+
+    @property
+    def reading_roles(self) -> Mapping[str, Entry]:
+        """The reading model, where there is one."""
+        return {READER: self.reader.model} if self.reader is not None else {}
+
+    def open_reading(self, players: Mapping[str, Any]) -> _GroupReading:
+        """Return what makes rows with the reading model."""
+        assert self.reader is not None
+        return _GroupReading(self.measurer_, self.reader, Players(players, {READER: ("reply",)}, by=f"{NAME}'s reader"))
 
     def open(self, players: Mapping[str, Any]) -> ChecklistStages:
         """Return the stages.
@@ -136,6 +150,25 @@ class _GroupMeasurer:
     def failed(self, item: Item, reason: str) -> Measured:
         """Return rows without numbers."""
         return Measured(self.inner.failed(item.payload, reason))
+
+
+@dataclass(frozen=True)
+class _GroupReading(_GroupMeasurer):
+    reader: ModelReading
+    players: Players
+
+    def read(self, item: Item, transcript: Transcript) -> Conversation[Measured]:
+        """Make the rows of one picture by a reading model, what the rules say beside it."""
+
+        def measure(readers: Readers) -> list[dict[str, Any]]:
+            return replace(self.inner, choices=readers["choice"]).measure(item.payload, transcript)
+
+        by_model = yield from self.reader.read(measure)
+        return Measured(with_rules(by_model, self.inner.measure(item.payload, transcript)))
+
+    def answer(self, role: str, capability: str, arguments: Sequence[Mapping[str, Any]]) -> Sequence[Answer]:
+        """Let the reading model reply."""
+        return self.players.answer(role, capability, arguments)
 
 
 def way_of(model: Any, wanted: Asked = "auto") -> Way:
