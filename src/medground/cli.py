@@ -14,6 +14,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from medground.commands.build import Builds
+from medground.commands.export import Exports
 from medground.commands.train import app as train_app
 from medground.errors import LimitError, MedgroundError
 
@@ -27,6 +28,10 @@ app = typer.Typer(
 app.add_typer(
     typer.Typer(cls=Builds, no_args_is_help=True, help="Make the items of a benchmark, or a dataset, in a folder."),
     name="build",
+)
+app.add_typer(
+    typer.Typer(cls=Exports, no_args_is_help=True, help="Write items of a benchmark as training conversations."),
+    name="export",
 )
 app.add_typer(train_app, name="train")
 

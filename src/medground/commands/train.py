@@ -53,6 +53,25 @@ def train_loba(
     typer.echo(train(llava, sam, questions, out, schedule=schedule))
 
 
+@app.command("instruct")
+def train_instruct(
+    checkpoint: Annotated[Path, typer.Option("--checkpoint", help="folder of a chat model of transformers")],
+    conversations: Annotated[Path, typer.Option("--conversations", help="JSON of `medground export`, LLaVA's layout")],
+    images: Annotated[Path, typer.Option("--images", help="folder of the pictures")],
+    out: Annotated[Path, typer.Option("--out", help="folder for the tuned model, curve and checkpoint")],
+    steps: Annotated[int, typer.Option("--steps", min=1)] = 1000,
+    rate: Annotated[float, typer.Option("--rate", min=0)] = 1e-4,
+    device: Annotated[str, typer.Option("--device", help="cpu, cuda or as torch names it")] = "cpu",
+    seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
+) -> None:
+    """Tune a chat model on conversations by low-rank adapters; a stopped training goes on."""
+    from medground.training.instruct import train_instruct as train
+    from medground.training.loop import Schedule
+
+    schedule = Schedule(steps=steps, rate=rate, warm_up=min(50, steps), decay=0.0, seed=seed)
+    typer.echo(train(checkpoint, conversations, images, out, schedule=schedule, device=device))
+
+
 @app.command("gridvqa_x")
 def train_gridvqa_x(
     out: Annotated[Path, typer.Option("--out", help="the .safetensors file; its accuracy tables go beside it")],

@@ -65,6 +65,7 @@ class MedicalChecklist:
         "audit": "medground.benchmarks.medical_checklist.auditing:audit_file",
         "build": "medground.benchmarks.medical_checklist.folder:build",
         "compare": "medground.benchmarks.medical_checklist.compare:compare",
+        "export": "medground.benchmarks.medical_checklist.instruction:export",
     }
 
     def __init__(
@@ -201,7 +202,12 @@ class MedicalChecklist:
         scored = [self.scored(path[0], path[1], frame, blind) for path, frame in rows.items()]
         cells = with_floors([cell for s in scored for cell in s.cells()], SPECS)
         held = Cells(cells)
-        tables = {"accuracy": main_table(held), "published": published.beside(_by_type(cells))}
+        ours = _by_type(cells)
+        tables = {
+            "accuracy": main_table(held),
+            "published": published.beside(ours),
+            "published_tuned": published.beside(ours, "table4_llavamed_variants"),
+        }
         if len(scored) > 1:
             tables["comparisons"] = comparisons(scored)
         if report is not None:

@@ -39,13 +39,14 @@ def weighted(model: str, name: str = "table3_per_category") -> float:
     return sum(v * n for v, n in pairs) / sum(n for _, n in pairs)
 
 
-def beside(accuracies: dict[tuple[str, str], float]) -> pl.DataFrame:
+def beside(accuracies: dict[tuple[str, str], float], name: str = "table3_per_category") -> pl.DataFrame:
     """Return the printed accuracies of every type with ours.
 
     Args:
         accuracies: (our model's label, type label) -> share.
+        name: the printed table; ``table4_llavamed_variants`` for models tuned on one type.
     """
-    printed = table("table3_per_category").filter(pl.col("metric") == "accuracy_pct")
+    printed = table(name).filter(pl.col("metric") == "accuracy_pct")
     rows = [
         {"type": g, "model": m, "printed": float(v), "ours": None, "by": "paper"}
         for m, g, v in printed.select("model", "group", "value").iter_rows()
