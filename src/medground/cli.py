@@ -39,6 +39,9 @@ RunFileArg = Annotated[Path, typer.Argument(metavar="FILE", help="the run file (
 RunArg = Annotated[Path, typer.Argument(metavar="RUN", help="a run folder")]
 Set = Annotated[list[str] | None, typer.Option("--set", metavar="a.b=c", help="override a key of the run file")]
 Out = Annotated[Path, typer.Option("--out", help="folder of run folders")]
+Protocol = Annotated[str | None, typer.Option("--protocol", help="a name, a YAML file or '{base: xbench, ..}'")]
+Reader = Annotated[str | None, typer.Option("--reader", help="what replies mean: a name or '{name: llm, ..}'")]
+Judge = Annotated[str | None, typer.Option("--judge", help="who judges replies: a name or '{name: llm, ..}'")]
 Json = Annotated[bool, typer.Option("--json", help="print the result as JSON")]
 
 
@@ -104,15 +107,9 @@ def validate(file: RunFileArg, set_: Set = None, json: Json = False) -> None:
 @app.command()
 def score(
     run: Annotated[Path | None, typer.Argument(metavar="[RUN]", help="a finished run folder")] = None,
-    protocol: Annotated[
-        str | None, typer.Option("--protocol", help="a name, a YAML file or '{base: xbench, ..}'")
-    ] = None,
-    reader: Annotated[
-        str | None, typer.Option("--reader", help="what replies mean: a name or '{name: llm, ..}'")
-    ] = None,
-    judge: Annotated[
-        str | None, typer.Option("--judge", help="who judges replies: a name or '{name: llm, ..}'")
-    ] = None,
+    protocol: Protocol = None,
+    reader: Reader = None,
+    judge: Judge = None,
     cases: Annotated[Path | None, typer.Option("--cases", help="cases with regions (a manifest)")] = None,
     maps: Annotated[Path | None, typer.Option("--maps", help="their heat maps: .npz, .json or a folder")] = None,
     json: Json = False,
@@ -134,11 +131,17 @@ def report(
     ] = None,
     images: Annotated[Images, typer.Option("--images", help="auto: those that may be passed on")] = Images.auto,
     no_images: Annotated[bool, typer.Option("--no-images", help="the same as --images no")] = False,
+    protocol: Protocol = None,
+    reader: Reader = None,
+    judge: Judge = None,
 ) -> None:
-    """Write the HTML report of one run, or of several side by side."""
+    """Write the HTML report of one run, or of several side by side; of another reading where one is named."""
+    from medground.commands import readings, score as scoring
     from medground.reporting.report import write_report
 
-    typer.echo(write_report(runs, out, "no" if no_images else images.value))
+    choice = scoring.any_of({"protocol": protocol, "reader": reader, "judge": judge})
+    chosen = {} if choice is None else {run: readings.session_of(run, choice)[1] for run in runs}
+    typer.echo(write_report(runs, out, "no" if no_images else images.value, chosen))
 
 
 @app.command()
@@ -148,14 +151,20 @@ def compare(
     by_group: Annotated[
         bool, typer.Option("--by-group", help="show each group (finding, type), not the whole alone")
     ] = False,
+    protocol: Protocol = None,
+    reader: Reader = None,
+    judge: Judge = None,
     json: Json = False,
 ) -> None:
     """Compare models, each with each, inside a run or across runs: paired tests, corrected over what is compared."""
     from medground import terminal
-    from medground.commands import compare as comparing
+    from medground.commands import compare as comparing, score as scoring
 
+    choice = scoring.any_of({"protocol": protocol, "reader": reader, "judge": judge})
     chosen = [name.strip() for name in models.split(",") if name.strip()] if models else []
-    terminal.show_comparison(comparing.compare_runs(*runs, models=chosen), by_group=by_group, as_json=json)
+    terminal.show_comparison(
+        comparing.compare_runs(*runs, models=chosen, choice=choice), by_group=by_group, as_json=json
+    )
 
 
 @app.command()

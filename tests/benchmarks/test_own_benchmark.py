@@ -137,6 +137,14 @@ def test_it_runs_is_killed_resumes_reports_is_judged_again_and_compared(place: P
     assert (record["difference"], record["p"], record["n"]) == (pytest.approx(0.8), pytest.approx(0.125), ITEMS - 2)
     assert (record["n_undefined"], record["patients"]) == (2, 5)
 
+    lenient = ("--judge", "{name: my_players:Lenient}")
+    (again,) = json.loads(medground(place, "compare", "runs/stands-by", *lenient, "--json"))["records"]
+    assert (again["difference"], again["p"]) == (0.0, 1.0)
+    page = Path(medground(place, "report", "runs/stands-by", *lenient).strip())
+    assert page.parent.parent.name == "readings"
+    assert "Lenient" in (place / page).read_text()
+    assert "medground score" in medground(place, "report", "again/stands-by", *lenient, code=1)
+
     medground(place, *run, "--set", "name=other", "--set", "roles.judge.name=my_players:Lenient")
     refused = medground(place, "compare", "runs/stands-by", "runs/other", code=1)
     assert "measured under another reading" in refused

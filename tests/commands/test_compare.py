@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from medground.commands.compare import WHOLE, compare_runs
+from medground.commands.score import score_run
 from medground.errors import ConfigError, RunError
 from medground.session import run_file as run_a_file
 
@@ -80,6 +81,19 @@ def test_cases_with_the_same_name_and_another_truth_are_told(
     data = altered(tiny_manifest, tmp_path / "data", {'"boxes": {"Mass": [[': '"boxes": {"Mass": [[0, 0, 9, 9], ['})
     with pytest.raises(RunError, match="another truth about the same case"):
         compare_runs(runs / "tiny", another(run_file, runs, data))
+
+
+def test_another_reading_is_compared_beside_the_first(runs: Path) -> None:
+    first = compare_runs(runs / "tiny")
+    with pytest.raises(RunError, match="not read so") as caught:
+        compare_runs(runs / "tiny", choice=("protocol", "medklip"))
+    assert "--protocol medklip" in str(caught.value)
+    score_run(runs / "tiny", "protocol", "medklip")
+    other = compare_runs(runs / "tiny", choice=("protocol", "medklip"))
+    assert other.data["settings"]["protocol"]["name"] == "medklip"
+    values = [{(r["metric"], r["group"]): r["n"] for r in c.data["records"]} for c in (first, other)]
+    assert set(values[0]) != set(values[1])
+    assert compare_runs(runs / "tiny").data == first.data
 
 
 def test_runs_under_other_protocols_are_refused(runs: Path, run_file: Path) -> None:

@@ -13,10 +13,10 @@ import polars as pl
 from medground import registry
 from medground.benchmarks.comparable import Comparable, Pair, Side, pair_of
 from medground.benchmarks.comparing import ALL, MACRO, compare_pairs
+from medground.commands.readings import Choice, session_of
 from medground.errors import ConfigError, RunError, did_you_mean
 from medground.metrics.spec import MetricSpec
 from medground.running.reading import read_rows, task_paths
-from medground.session import read_session
 
 COLUMNS = (
     "dataset",
@@ -62,28 +62,29 @@ class _Entrant:
     folder: Path
     label: str
     name: str
-    benchmark: Any
     comparable: Comparable
+    reading: str
 
     def sides(self) -> Iterator[Side]:
         paths = [path for path in task_paths(self.folder) if path[0] == self.label]
-        tables = {path: read_rows(self.folder, path) for path in paths}
+        tables = {path: read_rows(self.folder, path, self.reading) for path in paths}
         yield from self.comparable.sides(self.name, {path: rows for path, rows in tables.items() if len(rows)})
 
 
-def compare_runs(*folders: Path, models: Sequence[str] = ()) -> Comparison:
+def compare_runs(*folders: Path, models: Sequence[str] = (), choice: Choice | None = None) -> Comparison:
     """Compare the models of finished runs, each with each.
 
     Args:
         folders: one run or more of one benchmark.
         models: compare only these, by label (or ``run:label`` where two runs share a label).
+        choice: the reading that is compared, where it is not that of the run files.
 
     Raises:
         RunError: a run cannot be compared, or two were measured under different settings, share nothing, or differ in
             their truth.
         ConfigError: no such model.
     """
-    entrants = _chosen(list(_entrants(list(dict.fromkeys(folder.resolve() for folder in folders)))), models)
+    entrants = _chosen(list(_entrants(list(dict.fromkeys(folder.resolve() for folder in folders)), choice)), models)
     pairs = list(_pairs(entrants, folders))
     how = entrants[0].comparable
     records = compare_pairs(pairs, how.rules, seed=how.seed, level=how.level)
@@ -145,10 +146,11 @@ def table_of(records: Sequence[Mapping[str, Any]], specs: Mapping[str, MetricSpe
     return pl.DataFrame([_written(r, specs[r["metric"]]) for r in records], infer_schema_length=None)
 
 
-def _entrants(folders: Sequence[Path]) -> Iterator[_Entrant]:
-    sessions = [(folder, read_session(folder)) for folder in folders]
-    compared = [registry.door(session.benchmark, "compare")(session.benchmark) for _, session in sessions]
-    first = sessions[0][1].benchmark
+def _entrants(folders: Sequence[Path], choice: Choice | None) -> Iterator[_Entrant]:
+    read = [session_of(folder, choice) for folder in folders]
+    sessions = [(folder, session) for folder, (session, _) in zip(folders, read, strict=True)]
+    compared = [registry.door(session.benchmark, "compare")(session.benchmark) for session, _ in read]
+    first = read[0][0].benchmark
     for (folder, session), comparable in zip(sessions, compared, strict=True):
         if session.benchmark.name != first.name:
             raise RunError(
@@ -157,11 +159,11 @@ def _entrants(folders: Sequence[Path]) -> Iterator[_Entrant]:
         _refuse_other_settings(compared[0], comparable, folder)
     labels = [model.label for _, session in sessions for model in session.models]
     named_alike = len({session.run.name for _, session in sessions}) < len(sessions)
-    for (folder, session), comparable in zip(sessions, compared, strict=True):
+    for (folder, session), (_, reading), comparable in zip(sessions, read, compared, strict=True):
         run = folder.name if named_alike else session.run.name
         for model in session.models:
             name = model.label if labels.count(model.label) == 1 else f"{run}:{model.label}"
-            yield _Entrant(folder, model.label, name, session.benchmark, comparable)
+            yield _Entrant(folder, model.label, name, comparable, reading)
 
 
 def _refuse_other_settings(first: Comparable, other: Comparable, folder: Path) -> None:

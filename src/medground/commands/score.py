@@ -9,6 +9,7 @@ from typing import Any
 
 from medground import registry
 from medground.benchmarks.results import Summary
+from medground.commands.readings import Choice
 from medground.config import read_yaml
 from medground.errors import ConfigError, RunError
 from medground.running.progress import Progress
@@ -57,10 +58,26 @@ def one_of(given: Mapping[str, str | None]) -> tuple[str, str]:
     Raises:
         ConfigError: none is given, or several.
     """
-    chosen = [(option, text) for option, text in given.items() if text is not None]
+    chosen = _given(given)
     if len(chosen) != 1:
         raise ConfigError("score takes one reading", expected="--protocol P, --reader R or --judge J", got=len(chosen))
     return chosen[0]
+
+
+def any_of(given: Mapping[str, str | None]) -> Choice | None:
+    """Return the reading that is chosen by one option; None where none is given.
+
+    Raises:
+        ConfigError: several are given.
+    """
+    if not _given(given):
+        return None
+    option, text = one_of(given)
+    return option, read_choice(text, option)
+
+
+def _given(given: Mapping[str, str | None]) -> list[tuple[str, str]]:
+    return [(option, text) for option, text in given.items() if text is not None]
 
 
 def score_run(folder: Path, option: str, choice: Any, progress: Progress | None = None) -> Score:

@@ -46,6 +46,7 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
     for entry in run.ledger:
         for label, counts in entry["asked"].items():
             yield f"Asked of {label}", f"{entry['started']}, {entry['reading']}: {_counts(counts)}"
+    yield "Reading", run.reading or manifest["reading"]
     yield "SHA-256 of summary.json", run.summary_sha256
     for task in manifest["plan"]:
         yield (

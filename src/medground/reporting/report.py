@@ -16,13 +16,19 @@ from medground.reporting.runs import Run, read_run, unique_names
 from medground.reporting.sources import Images
 from medground.reporting.trust.page import render as trust
 from medground.running.files import write_atomic
+from medground.running.reading import reading_path
 from medground.suite import parts_of
 
 DETAILS = "-details.html"
 """What follows a trust report's name in that of the file with tables, figures and cases."""
 
 
-def write_report(runs: Sequence[Path], out: Path | None = None, images: Images = "auto") -> Path:
+def write_report(
+    runs: Sequence[Path],
+    out: Path | None = None,
+    images: Images = "auto",
+    readings: Mapping[Path, str] | None = None,
+) -> Path:
     """Write the report of finished runs and return where it lies.
 
     The file holds everything that it shows: it can be moved, sent and opened without a network. Runs of several
@@ -33,14 +39,16 @@ def write_report(runs: Sequence[Path], out: Path | None = None, images: Images =
         out: the file, or a folder for it; by default ``report.html`` in the run's folder, in the working directory for
             several runs.
         images: whether pictures are shown: ``auto`` shows those of datasets that may be passed on.
+        readings: run folder -> folder of the reading that is shown, where it is not the run file's own.
 
     Raises:
         RunError: there is no run, a folder holds none, a run is not finished, or the report cannot be written.
     """
     if not runs:
         raise RunError("a report needs a run", fix="medground report RUN")
-    read = [_with_missing(read_run(folder), missing) for folder, missing in _expanded(runs)]
-    path = _place(runs, out)
+    chosen = readings or {}
+    read = [_with_missing(read_run(folder, chosen.get(folder)), missing) for folder, missing in _expanded(runs)]
+    path = _place([reading_path(f, chosen[f]) if f in chosen else f for f in runs], out)
     by_benchmark = _by_benchmark(read)
     pages = {path: _details(by_benchmark, read, images)}
     if len(by_benchmark) > 1:

@@ -42,6 +42,7 @@ class Run:
     summary_sha256: str
     failures: Sequence[Mapping[str, Any]]
     ledger: Sequence[Mapping[str, Any]] = ()
+    reading: str | None = None
 
     @property
     def name(self) -> str:
@@ -67,19 +68,23 @@ class Run:
     @cached_property
     def tables(self) -> dict[str, pl.DataFrame]:
         """The tables of the run, by file stem, every column as text."""
-        files = sorted((reading_path(self.folder) / "tables").glob("*.csv"))
+        files = sorted((reading_path(self.folder, self.reading) / "tables").glob("*.csv"))
         return {file.stem: pl.read_csv(file, infer_schema=False) for file in files}
 
 
-def read_run(folder: Path) -> Run:
+def read_run(folder: Path, reading: str | None = None) -> Run:
     """Read a finished run.
+
+    Args:
+        folder: of the run.
+        reading: folder of a reading; None: the run file's own.
 
     Raises:
         RunError: the folder holds no run, the run is not finished, or a file of it is damaged.
     """
     manifest = read_manifest(folder)
     try:
-        raw = (reading_path(folder) / "summary.json").read_bytes()
+        raw = (reading_path(folder, reading) / "summary.json").read_bytes()
         text = (folder / "run.yaml").read_text(encoding="utf-8")
     except FileNotFoundError as error:
         raise RunError(
@@ -99,6 +104,7 @@ def read_run(folder: Path) -> Run:
             hashlib.sha256(raw).hexdigest(),
             [json.loads(line) for line in failures.split("\n") if line],
             read_ledger(folder),
+            reading,
         )
     except (ValueError, yaml.YAMLError) as error:
         raise RunError(

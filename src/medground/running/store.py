@@ -309,8 +309,7 @@ class Store:
         """Take away what was made of the rows: the reading is not complete."""
         for name in ("summary.json", "tables"):
             _remove(self.reading / name)
-        if self._own:
-            self._remove_report()
+        self._remove_report()
 
     def put_summary(self, summary: Summary) -> None:
         """Write the tables, then ``summary.json``; a report that was made of another summary is taken away.
@@ -321,7 +320,7 @@ class Store:
         data = to_json(summary.to_json(), "summary")
         files = table_files(summary.tables)
         target = self.reading / "summary.json"
-        if self._own and target.exists() and target.read_bytes() != data:
+        if target.exists() and target.read_bytes() != data:
             self._remove_report()
         for name in ("summary.json", "tables"):
             _remove(self.reading / name)
@@ -333,9 +332,10 @@ class Store:
             self.put(f"{READINGS}/current", f"{self.reading.name}\n".encode())
 
     def _remove_report(self) -> None:
-        if (self.folder / "report.html").exists():
+        report = (self.folder if self._own else self.reading) / "report.html"
+        if report.exists():
             self._say("report.html was made of other numbers and is removed: medground report makes it anew")
-            _remove(self.folder / "report.html")
+            _remove(report)
 
     def _cannot_write(self, path: Path, error: OSError) -> RunError:
         return RunError(

@@ -41,7 +41,7 @@ class MeasuredTask:
     @classmethod
     def read(cls, run: Run, model: str, dataset: str, protocol: Protocol) -> MeasuredTask:
         """Read the rows of a task and measure its pairs, as the summary did."""
-        rows = read_rows(run.folder, (model, dataset)).filter(~pl.col("seen"))
+        rows = read_rows(run.folder, (model, dataset), run.reading).filter(~pl.col("seen"))
         pairs = Pairs.of(rows, protocol, run.data["intervals"]["seed"])
         values = grounding_values(pairs) if len(pairs) else {}
         tau = np.where(pairs.searched >= 0, protocol.thresholds[pairs.searched], np.nan)
