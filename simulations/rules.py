@@ -375,13 +375,13 @@ MUTATIONS = (
         "running",
         "raise min(self._errors, key=lambda entry: entry[0])[1]",
         "raise max(self._errors, key=lambda entry: entry[0])[1]",
-        ("running/test_local.py",),
+        ("running/test_measuring.py",),
     ),
     Mutation(
         "chunks that wait for the disk are bounded",
         "running",
         "threading.BoundedSemaphore(_UNWRITTEN_CHUNKS)",
         "threading.BoundedSemaphore(10**9)",
-        ("running/test_local.py",),
+        ("running/test_measuring.py",),
     ),
 )

@@ -104,6 +104,25 @@ def test_the_metric_of_the_guide_is_right(workplace: Path) -> None:
     assert module.energy_inside(np.zeros((2, 2)), np.ones((2, 2))).reason == "no positive saliency"
 
 
+def test_the_metric_over_counts_of_the_guide_runs(workplace: Path, tiny_manifest: Path) -> None:
+    (workplace / "my_counts.py").write_text(named(ROOT / "docs" / "adding.md", "python", "my_counts.py"))
+    run = {
+        "name": "counted",
+        "benchmark": {
+            "name": "xbench",
+            "replicates": 0,
+            "datasets": [{"name": "manifest", "root": str(tiny_manifest)}],
+        },
+        "models": [{"name": "baseline_all_foreground"}],
+        "roles": {"metrics": [{"name": name} for name in ("precision", "recall", "my_counts:Marked")]},
+    }
+    (workplace / "run.yaml").write_text(yaml.safe_dump(run))
+    out = json.loads(medground("run", "run.yaml", "--json", cwd=workplace))
+    cells = {c["metric"]: c["value"] for c in out["summary"]["cells"] if c["scope"] == "pairs"}
+    assert cells["marked"] == cells["recall"] == 1.0
+    assert 0 < cells["precision"] == cells["iou_floor"] < 1
+
+
 def test_the_reference_of_the_run_file_is_up_to_date() -> None:
     from medground.commands.run_file_page import run_file_reference
 

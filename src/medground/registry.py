@@ -24,7 +24,7 @@ from medground.identity import component_identity
 
 Kind = str
 KINDS: tuple[Kind, ...] = (
-    *("model", "dataset", "benchmark", "explainer", "reader", "judge", "simulator", "segmenter", "tool"),
+    *("model", "dataset", "benchmark", "explainer", "reader", "judge", "simulator", "segmenter", "tool", "metric"),
 )
 """Kinds that medground knows; components of a kind lie in the folder of its plural. A plug-in may bring others."""
 

@@ -13,6 +13,7 @@ import polars as pl
 from medground.benchmarks.base import Role, Setting, withheld
 from medground.benchmarks.results import Summary
 from medground.benchmarks.xbench.declared import card_for, hold
+from medground.benchmarks.xbench.further import further_metrics
 from medground.benchmarks.xbench.protocol import resolve_protocol
 from medground.benchmarks.xbench.rows import KeepMaps
 from medground.benchmarks.xbench.tasks import Cache, GroundingTask
@@ -21,6 +22,7 @@ from medground.datasets.overlap import shared_sources
 from medground.datasets.report import Reporting
 from medground.errors import ConfigError, DatasetError, did_you_mean
 from medground.metrics import decide
+from medground.metrics.counted import CountedMetric
 from medground.models.common.text import key_of
 
 
@@ -43,6 +45,7 @@ class XBench:
     roles: ClassVar[Mapping[str, Role]] = {
         "models": Role("model", ("ground",), least=1),
         "datasets": Role("dataset", least=1),
+        "metrics": Role("metric"),
     }
     heeds: ClassVar[frozenset[str]] = frozenset({"exclude_patients", "findings"})
     readings: ClassVar[Mapping[str, str]] = {"protocol": "protocol"}
@@ -85,6 +88,7 @@ class XBench:
         self.size_edges = size_edges
         self.rules = rules or {}
         decide.rules(self.rules)  # a misspelt family is told before anything runs
+        self.metrics: tuple[CountedMetric, ...] = ()
         self.cache = cache
         self.cache_bytes = int(cache_gb * 1e9)
         self._setting = Setting(models=())
@@ -94,6 +98,7 @@ class XBench:
         if not setting.datasets:
             raise ConfigError("xbench needs at least one dataset", where="benchmark.datasets", fix=_DATASETS_EXAMPLE)
         self._setting = setting
+        self.metrics = further_metrics(setting.roles.get("metrics", ()), self.protocol)
 
     @property
     def reading(self) -> tuple[str, Any]:
@@ -143,7 +148,13 @@ class XBench:
 
         cards = {m.label: card_for(m.card, self._datasets) for m in self._setting.models}
         options = Options(
-            self.protocol, self._setting.seed, self.replicates, self.level, self.size_edges, decide.rules(self.rules)
+            self.protocol,
+            self._setting.seed,
+            self.replicates,
+            self.level,
+            self.size_edges,
+            decide.rules(self.rules),
+            self.metrics,
         )
         summary = replace(summarise(rows, cards, self.findings, options), notes=self.notes())
         return with_looking(summary, compare(self), rows, self._setting.models)

@@ -14,6 +14,7 @@ from medground.benchmarks.xbench.protocol import Protocol
 from medground.benchmarks.xbench.specs import CUT, specs
 from medground.errors import RunError
 from medground.metrics import decide
+from medground.metrics.counted import CountedMetric
 from medground.metrics.permutation import AUC, AVERAGE_PRECISION
 from medground.metrics.spec import MetricSpec
 
@@ -32,7 +33,9 @@ def compare(benchmark: XBench) -> Comparable:
 
     def matched(one: Side, two: Side) -> Matched:
         shared = shared_rows(one.rows, two.rows)
-        made = [samples(rows, findings[one.place], benchmark.protocol, benchmark.seed) for rows in shared]
+        made = [
+            samples(rows, findings[one.place], benchmark.protocol, benchmark.seed, benchmark.metrics) for rows in shared
+        ]
         return zip(*made, strict=True)
 
     return Comparable(
@@ -71,7 +74,13 @@ def shared_rows(first: pl.DataFrame, second: pl.DataFrame) -> tuple[pl.DataFrame
     return one, two
 
 
-def samples(rows: pl.DataFrame, findings: Sequence[str], protocol: Protocol, seed: int = 0) -> Iterator[Sample]:
+def samples(
+    rows: pl.DataFrame,
+    findings: Sequence[str],
+    protocol: Protocol,
+    seed: int = 0,
+    metrics: Sequence[CountedMetric] = (),
+) -> Iterator[Sample]:
     """Yield what a model did, one sample a metric; thresholds are searched on these rows alone.
 
     Args:
@@ -79,10 +88,11 @@ def samples(rows: pl.DataFrame, findings: Sequence[str], protocol: Protocol, see
         findings: classes; others are left out.
         protocol: the one under which the rows were counted.
         seed: of the folds of cross-fitted thresholds.
+        metrics: further metrics over the counts.
     """
-    known = {spec.name: spec for spec in specs(protocol)}
+    known = {spec.name: spec for spec in specs(protocol, metrics)}
     kept = rows.filter(pl.col("finding").is_in(list(findings)))
-    pairs = Pairs.of(kept, protocol, seed)
+    pairs = Pairs.of(kept, protocol, seed, metrics)
     if len(pairs):
         derived = {*differences(pairs), *BESIDE}
         for metric, values in grounding_values(pairs).items():

@@ -76,7 +76,8 @@ def grounding_values(pairs: Pairs) -> dict[str, Floats]:
         reached = dict(zip(floors, pairs.ceiling, strict=True))
         values["pointing_ceiling"] = np.where(pairs.used, pairs.pointing("ceiling_"), np.nan)
         values |= {f"{name}_ceiling": value for name, value in reached.items()}
-    return values | {name: values[first] - values[second] for name, (first, second) in differences(pairs).items()}
+    values |= {name: values[first] - values[second] for name, (first, second) in differences(pairs).items()}
+    return values | pairs.further()
 
 
 def grounding_cells(

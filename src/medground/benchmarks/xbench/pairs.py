@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from medground.benchmarks.xbench.protocol import Protocol
 from medground.metrics.bootstrap import Clusters, clusters
+from medground.metrics.counted import CountedMetric, Counts, measured
 from medground.metrics.folds import patient_folds
 from medground.metrics.sweep import best_threshold, overlap
 
@@ -26,16 +28,18 @@ class Pairs:
         frame: the rows behind them.
         protocol: the choices under which they were counted.
         seed: of the cross-fitted folds.
+        metrics: further metrics over the counts.
     """
 
     frame: pl.DataFrame
     protocol: Protocol
     seed: int = 0
+    metrics: tuple[CountedMetric, ...] = ()
 
     @classmethod
-    def of(cls, rows: pl.DataFrame, protocol: Protocol, seed: int = 0) -> Pairs:
+    def of(cls, rows: pl.DataFrame, protocol: Protocol, seed: int = 0, metrics: Sequence[CountedMetric] = ()) -> Pairs:
         """Keep the rows whose finding is localised in their case."""
-        return cls(rows.filter(pl.col("localised")), protocol, seed)
+        return cls(rows.filter(pl.col("localised")), protocol, seed, tuple(metrics))
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -91,6 +95,15 @@ class Pairs:
         return search_thresholds(
             self.curves[self.protocol.search_by], self.finding, self.patient, self.protocol, self.seed
         )
+
+    def further(self) -> dict[str, Floats]:
+        """Return the values ``(P,)`` of the further metrics: name -> values."""
+        if not self.metrics:
+            return {}
+        ties, inside = (self.frame[name].cast(pl.Float64).to_numpy() for name in ("ties", "ties_inside"))
+        known = (self.protocol.thresholds, *self.counts, self.frame["total"].fill_null(0).to_numpy())
+        counts = Counts(*known, self.searched, self.crossfitted, ties, inside, self.used)
+        return {metric.spec.name: measured(metric, counts) for metric in self.metrics}
 
     def at_searched(self, name: str) -> Floats:
         """Return a curve's value at each pair's searched threshold, ``(P,)``."""

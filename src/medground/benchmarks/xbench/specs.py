@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 from medground.benchmarks.xbench.protocol import Protocol
+from medground.metrics.counted import CountedMetric
 from medground.metrics.spec import Floor, MetricSpec
 
 OVERLAPS = {"dice": "Dice", "iou": "IoU"}
@@ -28,9 +29,9 @@ def recognition_specs() -> tuple[MetricSpec, ...]:
     return tuple(_recognition())
 
 
-def specs(protocol: Protocol) -> tuple[MetricSpec, ...]:
-    """Return all of them."""
-    return (*grounding_specs(protocol), *recognition_specs())
+def specs(protocol: Protocol, further: Sequence[CountedMetric] = ()) -> tuple[MetricSpec, ...]:
+    """Return all of them, further metrics of saliency maps before those of scores."""
+    return (*grounding_specs(protocol), *(metric.spec for metric in further), *recognition_specs())
 
 
 def fixed(overlap: str, tau: float) -> str:

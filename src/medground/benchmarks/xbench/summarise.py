@@ -24,6 +24,7 @@ from medground.benchmarks.xbench.tables import make_tables
 from medground.benchmarks.xbench.verdicts import verdicts
 from medground.metrics import decide
 from medground.metrics.calibration import reliability
+from medground.metrics.counted import CountedMetric
 from medground.metrics.values import none_if_nan
 
 
@@ -37,6 +38,7 @@ class Options:
     level: float = 0.95
     size_edges: tuple[float, ...] = (0.01, 0.05, 0.15)
     rules: Mapping[str, decide.Rule] = field(default_factory=decide.rules)
+    metrics: tuple[CountedMetric, ...] = ()
 
     @property
     def how(self) -> How:
@@ -75,7 +77,7 @@ def summarise(
         for subset, kept in _subsets(table, seen_by_any[dataset]):
             _measure(parts, kept, findings[dataset], options, model=model, dataset=dataset, subset=subset)
     protocol = options.protocol
-    metrics = specs(protocol)
+    metrics = specs(protocol, options.metrics)
     cells = with_floors(parts.cells, metrics)
     table_of_cells = frame(cells)
     data: dict[str, Any] = {
@@ -138,7 +140,7 @@ def _models(tasks: Sequence[Mapping[str, Any]]) -> list[ModelFacts]:
 
 
 def _measure(parts: _Parts, rows: pl.DataFrame, findings: tuple[str, ...], options: Options, **who: str) -> None:
-    pairs = Pairs.of(rows, options.protocol, options.seed)
+    pairs = Pairs.of(rows, options.protocol, options.seed, options.metrics)
     said = answers(rows, findings, options.protocol.link)
     whose = {"benchmark": "xbench", "reading": options.protocol.name, **who}
     parts.cells += grounding_cells(pairs, findings, options.size_edges, options.how, **whose)
