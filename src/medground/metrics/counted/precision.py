@@ -21,4 +21,5 @@ class Precision:
     def values(self, counts: Counts) -> Floats:
         """Undefined where nothing is selected."""
         selected, inside = (counts.at(of, counts.searched) for of in (counts.selected, counts.inside))
-        return np.divide(inside, selected, out=np.full(inside.shape, np.nan), where=selected > 0)
+        share: Floats = np.divide(inside, selected, out=np.full(inside.shape, np.nan), where=selected > 0)
+        return share

@@ -21,4 +21,5 @@ class Recall:
     def values(self, counts: Counts) -> Floats:
         """A map that marks everything reaches 1: read it beside precision."""
         inside, area = counts.at(counts.inside, counts.searched), counts.area.astype(np.float64)
-        return np.divide(inside, area, out=np.full(inside.shape, np.nan), where=area > 0)
+        share: Floats = np.divide(inside, area, out=np.full(inside.shape, np.nan), where=area > 0)
+        return share
