@@ -26,6 +26,8 @@ VERSION = "2"
 _POINT = re.compile(r"([a-z][a-z0-9 _]{1,40}?) at \((-?\d+(?:\.\d+)?), ?(-?\d+(?:\.\d+)?)\)", re.I)
 
 
+#: Coordinates of a marked point, which are no measurement.
+_PLACE = re.compile(r"\bat \(-?\d+(?:\.\d+)?, ?-?\d+(?:\.\d+)?\)", re.I)
 #: Of the chest, which is the limit of the heart on PA films.
 _HALF = re.compile(r"\b(?:one )?half\b(?= (?:of )?(?:the|its|as|that|thorac\w+|chest))", re.I)
 
@@ -53,7 +55,7 @@ class Evidence:
         readings: list[_Reading] = [_Drawing(request, overlays, query.size, reply) for request in visual]
         diagnostic = [request for request in query.requests if request.evidence_type != "visual"]
         if diagnostic:
-            text = spell(clean(reply))
+            text = _PLACE.sub(" ", spell(clean(reply)))
             if any(request.task == "cardiomegaly" for request in diagnostic):
                 text = _HALF.sub("0.5", text)
             split = by_task(text, [request.task for request in diagnostic])

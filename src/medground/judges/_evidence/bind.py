@@ -56,10 +56,12 @@ _WIDE = 25
 _NAMED_BEFORE = re.compile(
     r"\b(?:limit|threshold|cut-?\s?off|ceiling|minimum|criterion)\b(?: (?:of|is|was|at|for (?:PA|AP)))*[\s:=>]*$|"
     r"\b(?:require|need|demand|want|ask for)s? (?:at least|a minimum of|no (?:less|fewer) than) $|"
+    r"\b(?:called|counts? as|considered|labelled|enlarged|abnormal|tortuous|widened|rotated) (?:\w+ )?(?:from|once|at|above|when) $|"
     r"\b(?:once|when|if) (?:the|its) [a-z]+ (?:hits|reaches|passes|exceeds|is)(?: at least)? $",
     re.I,
 )
 _NAMED_AFTER = re.compile(
+    r"^\s*(?:(?:on both sides|or more|tracheal widths|of overlap) )?(?:the \w+(?: \w+)? )?(?:indicates?|means?|counts? as|(?:is|are) called|speaks? for)\b|"
     r"^\s*(?:(?:ribs?|degrees?|tracheal widths?)\s+)?(?:are|is) (?:needed|required|necessary)|"
     r"^\s*(?:(?:is|as|was)|,) (?:the|our) (?:upper |lower |usual )?(?:limit|threshold|cut-?\s?off|ceiling|minimum|bound)",
     re.I,
@@ -378,7 +380,8 @@ class Binder:
 
 def _strictly_limit(before: str, after: str) -> bool:
     """Words that name the number itself a limit: "the limit of 3.04", "where 3.04 is the limit"."""
-    return _NAMED_BEFORE.search(before) is not None or _NAMED_AFTER.match(after) is not None
+    named = (_NAMED_BEFORE.search(before), _LIMIT_FAR.search(before), _NAMED_AFTER.match(after))
+    return any(match is not None for match in named)
 
 
 def _within(value: float, quantity: Quantity, rounding: float) -> bool:

@@ -117,10 +117,10 @@ OWN: dict[str, tuple[str, str]] = {
         r"deviat\w+|displac\w+|too far|shift\w*|(?:pushed|pulled|moved|drawn|tugged|dragged|bent|bowed|tilted|swayed|nudged|deflected)\b"
         r"(?: \w+){0,2}?(?: (?:off|from|of) the (?:midline|middle|cent\w+))?|off (?:to|the )(?: ?(?:midline|middle|cent\w+|median))?|"
         r"off[\s-](?:cent(?:er|re)|mid-?line)|to one side|aside|(?:away |offset |well )?from (?:the )?(?:midline|middle|cent(?:re|er))|"
-        r"(?:right|left|side) of (?:the )?(?:midline|middle|cent(?:re|er))|(?:lean|veer|drift|swerv|bow|bend|deflect|curv|tilt)(?:s|ed|ing|es)\b|"
+        r"(?:lean|veer|drift|swerv|bow|bend|deflect|curv|tilt)(?:s|ed|ing|es)\b|"
         r"\bdev\b|leav(?:e|es|ing) (?:the )?(?:midline|middle)|eccentric\w*|lateral(?:i[sz]ed)|out of (?:the )?(?:midline|middle|place|line)",
         r"(?:in|on|at|along|down|stays? (?:in|on)) the (?:very )?(?:middle|midline|cent(?:re|er))|central\w*|cent(?:er|r)ed|"
-        r"(?<!of the )(?<!of )(?<!vertebral )(?<!beyond the )(?<!past the )(?<!from the )(?<!off the )\bmid-?line|straight down|in line with|where (?:it|we|one|you|i) "
+        r"(?<!of the )(?<!of )(?<!vertebral )(?<!beyond the )(?<!past the )(?<!from the )(?<!off the )(?<!right of )(?<!left of )\bmid-?line|straight down|in line with|where (?:it|we|one|you|i) "
         r"(?:belongs?|should|ought|expect\w*|want\w*|would|like)|(?:dead|bang|smack|spot)[\s-](?:on )?(?:in )?(?:the )?(?:cent(?:re|er)|middle)|undisplaced|undeviated|in (?:its )?(?:normal|usual|expected|proper) (?:position|place)|aligned|in place\b|"
         r"straight\b",
     ),
