@@ -192,13 +192,13 @@ def test_the_fallacy_check_reports_every_depth(summary):
 def test_calls_are_planned_noted_and_bounded():
     plain = GridVQAX()
     plain.bind(Setting(entries(RuleExecutor, WordCounter)))
-    assert plain.planned_calls == 50 + 1275 + 2 * 64 * 8 + 3 <= 2500
+    assert plain.planned_calls == 50 + 1275 + 2 * 64 * 8 + 3 + 50 <= 2500
     assert f"at most {plain.planned_calls} model calls" in plain.notes()[0]
-    with pytest.raises(ConfigError, match="plan 2352 model calls"):
+    with pytest.raises(ConfigError, match="plan 2402 model calls"):
         GridVQAX(budget=2000).bind(Setting(entries(RuleExecutor)))
 
 
-def test_explainers_of_the_run_replace_the_six():
+def test_explainers_of_the_run_replace_the_usual_ones():
     setting = Setting(entries(RuleExecutor))
     object.__setattr__(setting, "explainers", [Entry("mine", "mine", Reader)])
     found = GridVQAX(per_bucket=2)

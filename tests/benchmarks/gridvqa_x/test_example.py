@@ -69,7 +69,7 @@ def test_the_example_runs_and_says_whether_it_tells_the_models_apart(occlusion, 
 def test_the_page_names_what_exists():
     for option in ("multi", "features", "merge_words", "perturbations"):
         assert option in {p.name for p in registry.parameters(registry.load("explainer", "dime"))}
-    for name in ("dime", "multishap", "multiviz", "emap", "intershap", "pid"):
+    for name in ("dime", "multishap", "multiviz", "emap", "intershap", "pid", "occlusion"):
         assert f"`{name}`" in PAGE
         assert registry.load("explainer", name).name == name
     for name in ("gridvqa_pure", "gridvqa_spur", "gridvqa_rule", "gridvqa_counter", "gridvqa_mdetr"):
@@ -80,7 +80,8 @@ def test_the_page_names_what_exists():
     bench = GridVQAX()
     bench.bind(Setting([Entry("m", "m", RuleExecutor)]))
     assert f"{bench.planned_calls:,} calls a scene" in PAGE
-    assert [m.label for m in default_explainers()] == ["emap", "intershap", "pid", "multiviz", "dime", "multishap"]
+    names = ["emap", "intershap", "pid", "multiviz", "dime", "multishap", "occlusion"]
+    assert [m.label for m in default_explainers()] == names
 
 
 def test_the_example_file_is_a_run_file(occlusion):

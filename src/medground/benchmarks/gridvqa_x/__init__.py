@@ -88,7 +88,7 @@ class GridVQAX:
         self._setting = Setting(models=())
 
     def bind(self, setting: Setting) -> None:
-        """Take the models and the explainers of the run; without explainers, the six that medground has.
+        """Take the models and the explainers of the run; without explainers, all that medground has.
 
         Raises:
             ConfigError: the run has no model or more than two, a model is made for another grid, or the explainers plan
@@ -242,13 +242,14 @@ def _hold_grid(entry: Entry, grid: int) -> None:
 
 
 def default_explainers() -> tuple[Entry, ...]:
-    """Return the six explainers of the paper with their default parameters."""
+    """Return the six explainers of the paper, and occlusion, with their default parameters."""
     from medground.explainers.dime import Dime
     from medground.explainers.emap import Emap
     from medground.explainers.intershap import InterShap
     from medground.explainers.multishap import MultiShap
     from medground.explainers.multiviz import MultiViz
+    from medground.explainers.occlusion import Occlusion
     from medground.explainers.pid import Pid
 
-    classes: tuple[Any, ...] = (Emap, InterShap, Pid, MultiViz, Dime, MultiShap)
+    classes: tuple[Any, ...] = (Emap, InterShap, Pid, MultiViz, Dime, MultiShap, Occlusion)
     return tuple(Entry(cls.name, cls.name, cls) for cls in classes)
