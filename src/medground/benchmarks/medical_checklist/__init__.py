@@ -16,6 +16,7 @@ from medground.benchmarks.base import Role, Setting
 from medground.benchmarks.medical_checklist import items as item_files, phantom, published
 from medground.benchmarks.medical_checklist.asking import TEMPLATES, Asked, Control, Order
 from medground.benchmarks.medical_checklist.audit.run import AuditReport, audit
+from medground.benchmarks.medical_checklist.exposure import exposure
 from medground.benchmarks.medical_checklist.items import ChecklistItem
 from medground.benchmarks.medical_checklist.rows import ChecklistMeasurer, Reader, read_twice
 from medground.benchmarks.medical_checklist.scoring.parsing import Policy
@@ -216,7 +217,11 @@ class MedicalChecklist:
             cells=cells,
             verdicts=[verdict(held, s.model, s.dataset, _differences(s)) for s in scored],
             tables=tables,
-            data={"audit": report.data() if report else None, "published_source": published.SOURCE},
+            data={
+                "audit": report.data() if report else None,
+                "published_source": published.SOURCE,
+                "similarity_by": sorted({i.similarity_by for i in self.items}),
+            },
             benchmark=NAME,
             reading=self.reading[0],
             models=[_facts(e, {s.source for s in self.items}) for e in self._setting.models],
@@ -247,7 +252,15 @@ class MedicalChecklist:
             for name in ("main", *self.controls)
         }
         main = pictures.pop("main")
-        return Scored(model, dataset, self.reading[0], self.items, main, pictures, blind, self.policy)
+        exposed = self._exposure(model)
+        return Scored(model, dataset, self.reading[0], self.items, main, pictures, blind, self.policy, exposed)
+
+    def _exposure(self, model: str) -> dict[str, str]:
+        """Return how each source of the items stands to a model's training."""
+        card = next((entry.card for entry in self._setting.models if entry.label == model), None)
+        seen: Mapping[str, str] = getattr(card, "seen", {})
+        known = bool(seen) or getattr(card, "kind", None) not in (None, "unknown")
+        return {source: exposure(source, seen, known=known) for source in sorted({i.source for i in self.items})}
 
 
 def _differences(scored: Scored) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -61,7 +61,7 @@ class Scored:
         controls: name -> rows of a control.
         blind: each item's credit from the best blind scorer, with its name; None without an audit.
         policy: of the headline.
-        seen: what the model saw of each source in training.
+        exposure: source -> how it stands to the model's training; without it there are no such groups.
     """
 
     model: str
@@ -72,6 +72,7 @@ class Scored:
     controls: dict[str, pl.DataFrame]
     blind: tuple[str, Floats] | None
     policy: Policy = "half"
+    exposure: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def credit(self) -> Floats:
@@ -131,6 +132,8 @@ class Scored:
         bins = groups.similarity_bins([i.similarity for i in self.items])
         yield "similarity", [f"{b + 1}: {b / groups.BINS:.2f} to {(b + 1) / groups.BINS:.2f}" for b in bins]
         yield "source", [i.source for i in self.items]
+        if self.exposure:
+            yield "exposure", [self.exposure[i.source] for i in self.items]
 
     def _mean(self, metric: str, rows: Rows, scope: str, group: str, values: Floats | None = None) -> Cell:
         held = (self.credit if values is None else values)[rows]
