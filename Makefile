@@ -31,6 +31,10 @@ simulate: $(VENV)/.dev
 mutations: $(VENV)/.dev
 	$(BIN)/python -m simulations.mutations
 
+# Runs of three benchmarks, killed 200 times each: predictions, rows and summaries must not differ by a byte.
+torture: $(VENV)/.dev
+	$(BIN)/python -m torture --kills 200
+
 # The kernels run as plain Python here, so that coverage sees their lines.
 coverage: $(VENV)/.dev
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n auto --dist loadfile tests/imaging tests/metrics tests/running \

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from medground.imaging._compact import pack, unpack
+from medground.imaging._compact import pack, pack_array, unpack, unpack_array
 from medground.imaging._display import Displayed
 
 floats = st.floats(0, 1, width=32) | st.sampled_from([0.0, -0.0, 1.0, float(np.float32(1e-45))])
@@ -64,3 +64,37 @@ def test_a_code_beyond_the_table_is_refused_before_it_is_looked_up() -> None:
     data[-1] = 200
     with pytest.raises(ValueError, match="beyond the table"):
         unpack(memoryview(data))
+
+
+contents = arrays(np.float32, array_shapes(min_dims=1, max_dims=4, max_side=6), elements=st.floats(width=32))
+levels = arrays(np.uint8, array_shapes(min_dims=1, max_dims=3, max_side=9))
+
+
+@given(contents | levels, st.dictionaries(st.text(), st.integers() | st.lists(st.floats(allow_nan=False))))
+def test_an_array_comes_back_to_the_last_bit(array: np.ndarray, about: dict[str, object]) -> None:
+    back, facts = unpack_array(memoryview(b"".join(pack_array(array, about))))
+    assert (back.dtype, back.shape, facts) == (array.dtype, array.shape, about)
+    assert back.tobytes() == array.tobytes()
+
+
+def test_three_scaled_copies_of_a_plane_take_its_bytes_once() -> None:
+    plane = np.random.default_rng(0).integers(0, 256, (64, 64)).astype(np.uint8)
+    scaled = np.stack([(plane / np.float32(255) - np.float32(m)) / np.float32(0.2) for m in (0.4, 0.5, 0.6)])
+    data = b"".join(pack_array(scaled, {}))
+    assert len(data) < plane.size + 3 * 4 * 256 + 200
+    assert unpack_array(memoryview(data))[0].tobytes() == scaled.tobytes()
+    other = np.stack([plane, plane[::-1], plane]).astype(np.float32)
+    assert unpack_array(memoryview(b"".join(pack_array(other, {}))))[0].tobytes() == other.tobytes()
+
+
+@settings(max_examples=200)
+@given(st.integers(0, 10_000), st.binary(min_size=1, max_size=6), st.booleans())
+def test_other_bytes_are_refused_or_are_an_array(place: int, noise: bytes, coded: bool) -> None:
+    array = np.linspace(0, 1, 48, dtype=np.float32).reshape((3, 4, 4) if coded else (48,))
+    whole = b"".join(pack_array(array, {"size": [4, 4]}))
+    place %= len(whole)
+    for data in (whole[:place], noise, whole[:place] + noise + whole[place + len(noise) :]):
+        try:
+            assert isinstance(unpack_array(memoryview(data))[0], np.ndarray)
+        except ValueError:
+            continue

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
 
 from medground.imaging.geometry import Geometry, apply
 from medground.models.common.inputs import CLIP_MEAN, CLIP_STD, Preprocess, equalise_histogram, resize
@@ -101,3 +104,34 @@ def test_description_holds_every_choice() -> None:
     a = Preprocess("squash", 32, "bilinear", **PLAIN)
     b = Preprocess("squash", 32, "bilinear", **PLAIN, equalise=True)
     assert a.describe() != b.describe()
+
+
+def equalised_pixel_by_pixel(levels: np.ndarray) -> np.ndarray:
+    """As scikit-image's ``equalize_hist`` does it, for every pixel; cut to 256 levels."""
+    values = levels.astype(np.float64) / 255
+    counts, edges = np.histogram(values, bins=256)
+    shares = np.cumsum(counts) / counts.sum()
+    return (np.interp(values, (edges[:-1] + edges[1:]) / 2, shares) * 255).astype(np.uint8)
+
+
+@given(
+    arrays(np.uint8, array_shapes(min_dims=2, max_dims=2, max_side=40), elements=st.integers(0, 255))
+    | st.integers(0, 255).map(lambda level: np.full((3, 5), level, np.uint8))
+    | st.integers(0, 99).map(lambda s: np.random.default_rng(s).binomial(255, 0.3, (200, 90)).astype(np.uint8))
+)
+def test_equalising_by_table_equals_equalising_pixel_by_pixel(levels: np.ndarray) -> None:
+    assert np.array_equal(equalise_histogram(levels), equalised_pixel_by_pixel(levels))
+
+
+@pytest.mark.parametrize("rule", list(RULES))
+def test_normalising_by_table_equals_arithmetic_to_the_last_bit(rule: str) -> None:
+    preprocess = replace(RULES[rule], mean=CLIP_MEAN, std=CLIP_STD)
+    pixels = np.random.default_rng(3).random((50, 61), dtype=np.float32)
+    plane = preprocess._place(np.rint(pixels * 255).astype(np.uint8), preprocess.fill[0])
+    expected = np.stack(
+        [
+            (plane.astype(np.float32) / 255 - np.float32(m)) / np.float32(s)
+            for m, s in zip(CLIP_MEAN, CLIP_STD, strict=True)
+        ]
+    )
+    assert preprocess.normalise(pixels).tobytes() == expected.tobytes()

@@ -2,12 +2,15 @@
 
 A picture of up to 16 bit has at most 65,536 different greys, whatever rescale, window and inversion made them. They are
 kept as a table, and every pixel as its number in that table: one or two bytes in place of four, and nothing rounded.
+What a model makes of a picture before its network has mostly fewer, one table a channel.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import struct
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -70,6 +73,73 @@ def _looked_up(greys: NDArray[np.float32], codes: NDArray[Any]) -> NDArray[np.fl
     pixels = np.empty(codes.size, dtype=np.float32)
     look_up(greys, codes, pixels)
     return pixels
+
+
+def pack_array(array: NDArray[Any], about: Any) -> list[bytes]:
+    """Return an array and JSON-like facts as parts to be written one after another, nothing rounded.
+
+    Planes of float32 with at most 256 different values are kept as a table and one byte a value; a plane whose bytes
+    are those of the plane before it (three equal channels, scaled each in its own way) as its table alone.
+    """
+    array = np.ascontiguousarray(array)
+    planes = _as_codes(array)
+    tables = [] if planes is None else [table for table, _ in planes]
+    kept = [array] if planes is None else [codes for i, (_, codes) in enumerate(planes) if not _repeats(planes, i)]
+    head = {
+        "shape": array.shape,
+        "dtype": array.dtype.str,
+        "greys": [len(table) for table in tables],
+        "repeats": [] if planes is None else [_repeats(planes, i) for i in range(len(planes))],
+        "about": about,
+    }
+    text = json.dumps(head).encode()
+    text += b" " * (-len(text) % 4)
+    return [struct.pack("<I", len(text)), text, *(t.tobytes() for t in tables), *(k.tobytes() for k in kept)]
+
+
+def unpack_array(data: memoryview) -> tuple[NDArray[Any], Any]:
+    """Return the array and the facts that were packed.
+
+    Raises:
+        ValueError: these are not the bytes of one.
+    """
+    try:
+        at = 4 + struct.unpack_from("<I", data)[0]
+        head: dict[str, Any] = json.loads(bytes(data[4:at]))
+        shape, dtype = tuple(head["shape"]), np.dtype(head["dtype"])
+        if not head["greys"]:
+            return np.frombuffer(data, dtype, -1, at).reshape(shape).copy(), head["about"]
+        size, after, codes = math.prod(shape[1:]), at + 4 * sum(head["greys"]), np.empty(0, np.uint8)
+        if len(data) != after + size * head["repeats"].count(False) or shape[0] != len(head["greys"]):
+            raise ValueError("the length does not fit the shape")
+        planes = np.empty((shape[0], size), np.float32)
+        for plane, count, repeats in zip(planes, head["greys"], head["repeats"], strict=True):
+            if not repeats:
+                codes = np.frombuffer(data, np.uint8, size, after)
+                after += size
+            plane[:] = _looked_up(np.frombuffer(data, np.float32, count, at), codes)
+            at += 4 * count
+        return planes.reshape(shape), head["about"]
+    except (struct.error, KeyError, TypeError, AttributeError, IndexError) as error:
+        raise ValueError(str(error)) from error
+
+
+def _as_codes(array: NDArray[Any]) -> list[tuple[NDArray[np.uint32], NDArray[np.uint8]]] | None:
+    """Return a table and one code a value for every plane along the first axis; None where 256 are too few."""
+    if array.dtype != np.float32 or array.ndim != 3 or not array.size:
+        return None
+    planes = []
+    for plane in array:
+        greys, codes = np.empty(1 << 8, dtype=np.uint32), np.empty(plane.size, dtype=np.uint16)
+        count = number(plane.view(np.uint32).ravel(), greys, codes)
+        if count < 0:
+            return None
+        planes.append((greys[:count], codes.astype(np.uint8)))
+    return planes
+
+
+def _repeats(planes: Sequence[tuple[NDArray[np.uint32], NDArray[np.uint8]]], i: int) -> bool:
+    return i > 0 and np.array_equal(planes[i][1], planes[i - 1][1])
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba ships no types

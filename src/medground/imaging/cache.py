@@ -1,9 +1,10 @@
-"""Decoded pictures on disk, so that a second model over the same files does not decode them again.
+"""Decoded and prepared pictures on disk, so that nobody decodes or prepares the same file a second time.
 
-An entry is named by a hash of the file's bytes and of everything else that decoding depends on. A changed file, another
-version of a decoder or of medground is therefore another entry, and an old one is never taken for it. The whole file is
-hashed, since name, size and time can stay the same while the content changes; reading and hashing it takes a small part
-of the time that decoding does.
+An entry is a decoded picture, for any model, or what one kind of preparation made of it. It is named by a hash of the
+file's bytes and of everything else that it depends on: decoders, preparation. A changed file, another version of a
+decoder or of medground is therefore another entry, and an old one is never taken for it. The whole file is hashed,
+since name, size and time can stay the same while the content changes; reading and hashing it takes a small part of the
+time that decoding does.
 
 Each entry carries a check sum over its name and its content. One that is damaged, cut or in another's place is decoded
 again and replaced, so nothing has to be synced to the disk.
@@ -25,19 +26,21 @@ import re
 import struct
 import zlib
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any, TypeVar
 
+from numpy.typing import NDArray
 from PIL import features
 
 from medground.errors import ConfigError, ImageError
-from medground.imaging._compact import pack, unpack
-from medground.imaging._display import Displayed
+from medground.imaging._compact import pack, pack_array, unpack, unpack_array
 from medground.imaging._files import contents, named
 from medground.imaging.reading import Radiograph, decode
 
+T = TypeVar("T")
 _SUFFIX, _PARTIAL, _ACCOUNT = ".radiograph", ".partial", ".account"
 _DIGITS = 20
 _PACKAGES = (
@@ -47,7 +50,7 @@ _PACKAGES = (
 
 
 class DecodeCache:
-    """A folder of decoded pictures, for any number of threads and processes at once.
+    """A folder of decoded and prepared pictures, for any number of threads and processes at once.
 
     Args:
         folder: made where it does not exist; other files in it are left alone.
@@ -82,7 +85,7 @@ class DecodeCache:
         file = Path(path)
         data = contents(file)
         entry = self.folder / f"{_key(data)}{_SUFFIX}"
-        shown = _stored(entry)
+        shown = _held(entry, unpack)
         if shown is None:
             try:
                 shown = decode(data)
@@ -91,6 +94,29 @@ class DecodeCache:
             self._store(entry, pack(shown))
         shown.pixels.flags.writeable = False
         return Radiograph(shown.pixels, case_id, patient_id, file.name, shown.value_range, shown.steps)
+
+    def prepared(
+        self,
+        path: str | Path,
+        preparation: str,
+        prepare: Callable[[Radiograph], tuple[NDArray[Any], Any]],
+    ) -> tuple[NDArray[Any], Any]:
+        """Return what a preparation makes of a picture, an array and JSON-like facts, to the last bit.
+
+        Args:
+            path: the file.
+            preparation: names the preparation: its rule, its numbers, its code.
+            prepare: does it; must depend on the pixels alone.
+
+        Raises:
+            ImageError: the file cannot be decoded.
+        """
+        entry = self.folder / f"{_key(contents(Path(path)), preparation)}{_SUFFIX}"
+        held = _held(entry, unpack_array)
+        if held is None:
+            held = prepare(self.read(path))
+            self._store(entry, pack_array(*held))
+        return held
 
     def _store(self, entry: Path, parts: Sequence[bytes]) -> None:
         """Write an entry if there is room; a disk that is full or gone costs time, and no picture."""
@@ -175,18 +201,18 @@ def _removed(entry: Path) -> int:
     return size
 
 
-def _stored(entry: Path) -> Displayed | None:
-    """Return the picture of an entry and mark it as used; None where there is none, or none that is whole."""
+def _held(entry: Path, unpack: Callable[[memoryview], T]) -> T | None:
+    """Return what an entry holds and mark it as used; None where there is none, or none that is whole."""
     try:
         data = memoryview(entry.read_bytes())
         if len(data) < 4 or struct.unpack_from("<I", data)[0] != _check_sum(entry.name, [data[4:]]):
             return None
-        shown = unpack(data[4:])
+        held = unpack(data[4:])
     except (OSError, ValueError):
         return None
     with contextlib.suppress(OSError):  # put out meanwhile, or another user's
         os.utime(entry)
-    return shown
+    return held
 
 
 def _check_sum(name: str, parts: Sequence[bytes | memoryview]) -> int:
@@ -196,8 +222,10 @@ def _check_sum(name: str, parts: Sequence[bytes | memoryview]) -> int:
     return total
 
 
-def _key(data: bytes) -> str:
+def _key(data: bytes, preparation: str = "") -> str:
     digest = hashlib.sha256(_decoders())
+    if preparation:
+        digest.update(hashlib.sha256(preparation.encode()).digest())
     digest.update(data)
     return digest.hexdigest()
 

@@ -49,6 +49,7 @@ __all__ = [
     "Prepared",
     "Preparing",
     "QuestionAnswerer",
+    "Repeatable",
     "Reply",
     "ToolCall",
     "ToolSpec",
@@ -156,10 +157,18 @@ class Prepared:
 
 @runtime_checkable
 class Preparing(Protocol):
-    """A model that can do its preprocessing apart; its ``predict`` takes prepared pictures in place of radiographs."""
+    """A model that can do its preprocessing apart: ``predict`` and ``match`` take prepared pictures as well."""
 
     def prepare(self, image: Radiograph) -> Prepared:
         """Resize, crop, normalise; called from several threads."""
+
+
+@runtime_checkable
+class Repeatable(Preparing, Protocol):
+    """A model whose prepared pictures follow from the pixels alone, so that they may be kept."""
+
+    def preparation(self) -> str:
+        """A hash of all that ``prepare`` depends on beside the pixels; equal for models that prepare alike."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from medground.benchmarks.requests import Ask, Conversation
 from medground.errors import DataError
 from medground.imaging.colour import read_picture
 from medground.imaging.reading import Radiograph
-from medground.models.base import GenerationOptions, Message
+from medground.models.base import GenerationOptions, Message, Prepared, Preparing
 
 Control = Literal["blank", "shuffled"]
 Order = Literal["both", "single"]
@@ -53,11 +53,11 @@ class Group:
 class Pictures:
     """A picture and what stands in its place for the controls."""
 
-    main: Radiograph
-    blank: Radiograph | None
-    shuffled: Radiograph | None
+    main: Radiograph | Prepared
+    blank: Radiograph | Prepared | None
+    shuffled: Radiograph | Prepared | None
 
-    def named(self) -> list[tuple[str, Radiograph]]:
+    def named(self) -> list[tuple[str, Radiograph | Prepared]]:
         """Return the pictures that are asked about, the main one first."""
         given = [("main", self.main), ("blank", self.blank), ("shuffled", self.shuffled)]
         return [(name, picture) for name, picture in given if picture is not None]
@@ -76,6 +76,13 @@ def load(group: Group, controls: Sequence[Control]) -> Pictures:
     blank = blank_like(main) if "blank" in controls else None
     other = read_picture(group.other) if "shuffled" in controls and group.other else None
     return Pictures(main, blank, replace(other, case_id=f"{main.case_id} shuffled") if other else None)
+
+
+def prepared(pictures: Pictures, model: Any) -> Pictures:
+    """Return pictures as a matcher takes them: what it does to pixels before its network is done here."""
+    if not isinstance(model, Preparing):
+        return pictures
+    return Pictures(**{name: picture and model.prepare(picture) for name, picture in vars(pictures).items()})
 
 
 def blank_like(picture: Radiograph) -> Radiograph:
@@ -114,7 +121,7 @@ def converse(group: Group, pictures: Pictures, way: Way, order: Order, template:
     return {"plan": plan, "way": way}
 
 
-def _chat(picture: Radiograph, item: ChecklistItem, side: str, way: Way, template: str) -> Ask:
+def _chat(picture: Any, item: ChecklistItem, side: str, way: Way, template: str) -> Ask:
     a, b = (item.positive, item.negative) if side == "A" else (item.negative, item.positive)
     conversation = (Message("user", TEMPLATES[template].format(a=a, b=b), (picture,)),)
     key = {"item": item.item_id, "side": side}

@@ -127,8 +127,9 @@ class ChecklistStages:
     way: Way
 
     def load(self, item: Item) -> Pictures:
-        """Decode the picture and make its controls."""
-        return asking.load(item.payload, self.task.controls)
+        """Decode the picture, make its controls, and prepare all for a matcher."""
+        pictures = asking.load(item.payload, self.task.controls)
+        return asking.prepared(pictures, self.players.players["model"]) if self.way == "match" else pictures
 
     def converse(self, item: Item, loaded: Pictures) -> Conversation[Mapping[str, Any]]:
         """Ask about one picture."""

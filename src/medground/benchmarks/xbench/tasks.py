@@ -22,8 +22,9 @@ from medground.errors import ModelError
 from medground.identity import fingerprint_of
 from medground.imaging.cache import DecodeCache
 from medground.imaging.geometry import Size
-from medground.imaging.reading import Radiograph, read_radiograph
-from medground.models.base import Fitted, Grounder, Prediction, Prepared, Preparing, require
+from medground.imaging.reading import Radiograph
+from medground.models.base import Fitted, Grounder, Prediction, Prepared, require
+from medground.models.common.preparing import load
 from medground.tables.ids import plain_id
 
 
@@ -44,13 +45,12 @@ class GroundingStages:
         words = task.model.declared.findings
         self._asked = tuple(words.get(finding, finding) for finding in self._findings)
         self._seen = hold_seen(model.name, task.data.name, seen_patients(model, task.data.name), task.data.cases())
-        self._read = DecodeCache(task.cache.folder, task.cache.max_bytes).read if task.cache else read_radiograph
+        self._cache = DecodeCache(task.cache.folder, task.cache.max_bytes) if task.cache else None
 
     def load(self, item: Item) -> Radiograph | Prepared:
         """Decode the image of one case and do what the model does to it before its network."""
         case: Case = item.payload
-        image = self._read(case.image, case_id=case.case_id, patient_id=case.patient_id)
-        return self._model.prepare(image) if isinstance(self._model, Preparing) else image
+        return load(self._model, case.image, self._cache, case_id=case.case_id, patient_id=case.patient_id)
 
     def converse(self, item: Item, loaded: Radiograph | Prepared) -> Conversation[Mapping[str, Any]]:
         """Ask once: every finding, in the dataset's order."""

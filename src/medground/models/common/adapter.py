@@ -13,11 +13,12 @@ import torch
 from torch import Tensor, nn
 
 from medground.errors import ModelError
-from medground.identity import fingerprint_of
+from medground.identity import fingerprint_of, hash_content
 from medground.imaging.geometry import Geometry
 from medground.imaging.reading import Radiograph
 from medground.models.base import ModelInfo, Prediction, Prepared
 from medground.models.checkpoints import Layout, Source, Weights, load_weights
+from medground.models.common import inputs
 from medground.models.common.explain import explain_absent, explain_other
 from medground.models.common.inputs import Preprocess
 from medground.models.common.runtime import Precision, Runtime
@@ -168,6 +169,10 @@ class Adapter(ABC):
         """Return the network's input of one image; see :class:`medground.models.base.Preparing`."""
         content, geometry = self.preprocess(image)
         return Prepared(image.case_id, image.patient_id, image.size, content, geometry)
+
+    def preparation(self) -> str:
+        """See :class:`medground.models.base.Repeatable`."""
+        return fingerprint_of(self.preprocess.describe(), hash_content(Path(inputs.__file__)))
 
     def texts(self, findings: Sequence[str]) -> Any:
         """Return the encoded texts of the findings; a list is encoded once and kept."""

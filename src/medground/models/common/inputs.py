@@ -72,11 +72,7 @@ class Preprocess:
 
     def _coloured(self, levels: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Return the network's input for 8-bit colours ``(h, w, 3)``: each channel placed as grey levels are."""
-        channels = [
-            (self._place(levels[..., c], fill).astype(np.float32) / 255 - np.float32(mean)) / np.float32(std)
-            for c, (fill, mean, std) in enumerate(zip(self.fill, self.mean, self.std, strict=True))
-        ]
-        return np.stack(channels)
+        return np.stack([table[self._place(levels[..., c], self.fill[c])] for c, table in enumerate(self._tables)])
 
     def normalise(self, pixels: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the network's input ``(3, size, size)`` for pixels ``(h, w)`` in [0, 1]."""
@@ -84,11 +80,13 @@ class Preprocess:
         if self.equalise:
             levels = equalise_histogram(levels)
         planes = {fill: self._place(levels, fill) for fill in set(self.fill)}
-        channels = [
-            (planes[fill].astype(np.float32) / 255 - np.float32(mean)) / np.float32(std)
-            for fill, mean, std in zip(self.fill, self.mean, self.std, strict=True)
-        ]
-        return np.stack(channels)
+        return np.stack([table[planes[fill]] for fill, table in zip(self.fill, self._tables, strict=True)])
+
+    @property
+    def _tables(self) -> list[NDArray[np.float32]]:
+        """What each of 256 levels becomes, a table a channel."""
+        levels: NDArray[np.float32] = np.arange(256).astype(np.float32) / np.float32(255)
+        return [(levels - np.float32(mean)) / np.float32(std) for mean, std in zip(self.mean, self.std, strict=True)]
 
     def _place(self, levels: Plane, fill: int) -> Plane:
         """Resize, crop and pad 8-bit pixels as :meth:`geometry` says."""
@@ -147,11 +145,14 @@ def equalise_histogram(levels: Plane) -> Plane:
     """Return 8-bit pixels with an equalised histogram.
 
     256 bins between the least and the greatest level; each pixel becomes the share of pixels up to its bin, linear
-    between bin centres, as scikit-image does; the result is cut, not rounded, to 256 levels, as MedKLIP does.
+    between bin centres, as scikit-image does; the result is cut, not rounded, to 256 levels, as MedKLIP does. It is
+    worked out once a level and looked up for every pixel.
     """
-    values = levels.astype(np.float64) / 255
-    counts, edges = np.histogram(values, bins=256)
+    pixels = np.bincount(levels.ravel(), minlength=256)
+    present = np.flatnonzero(pixels)
+    values = np.arange(256) / 255
+    counts, edges = np.histogram(values[present], bins=256, weights=pixels[present])
     centres = (edges[:-1] + edges[1:]) / 2
     shares = np.cumsum(counts) / counts.sum()
-    equal: Plane = (np.interp(values, centres, shares) * 255).astype(np.uint8)
-    return equal
+    table: Plane = (np.interp(values, centres, shares) * 255).astype(np.uint8)
+    return table[levels]

@@ -22,6 +22,8 @@ from medground.models.base import (
     Message,
     ModelInfo,
     Prediction,
+    Prepared,
+    Preparing,
     Reply,
     capabilities_of,
 )
@@ -59,6 +61,8 @@ class Blind:
         self.capabilities = able
         self.concurrent = bool(getattr(self.of, "concurrent", False))
         self._others: dict[str, Any] = {}
+        if isinstance(self.of, Preparing):
+            self.prepare = self._prepare
 
     @property
     def ledger(self) -> Any:
@@ -90,14 +94,19 @@ class Blind:
             if pool:
                 self._others[case.case_id] = pool[_number(self.seed, case.case_id) % len(pool)]
 
-    def predict(self, images: Sequence[Radiograph], findings: Sequence[str]) -> Prediction:
+    def _prepare(self, image: Radiograph) -> Prepared:
+        """See :class:`medground.models.base.Preparing`; done here where the model can do it."""
+        picture: Prepared = self.of.prepare(self._shown(image))
+        return picture
+
+    def predict(self, images: Sequence[Radiograph | Prepared], findings: Sequence[str]) -> Prediction:
         """See :class:`medground.models.base.Grounder`."""
-        prediction: Prediction = self.of.predict([self._shown(image) for image in images], findings)
+        prediction: Prediction = self.of.predict([self._instead(image) for image in images], findings)
         return prediction
 
-    def match(self, images: Sequence[Radiograph], captions: Sequence[Sequence[str]]) -> MatchScores:
+    def match(self, images: Sequence[Radiograph | Prepared], captions: Sequence[Sequence[str]]) -> MatchScores:
         """See :class:`medground.models.base.CaptionMatcher`."""
-        scores: MatchScores = self.of.match([self._shown(image) for image in images], captions)
+        scores: MatchScores = self.of.match([self._instead(image) for image in images], captions)
         return scores
 
     def reply(
@@ -136,6 +145,9 @@ class Blind:
         if self.picture == "none":
             return tuple(replace(message, images=()) for message in conversation)
         return tuple(replace(m, images=tuple(self._shown(image) for image in m.images)) for m in conversation)
+
+    def _instead(self, image: Radiograph | Prepared) -> Radiograph | Prepared:
+        return image if isinstance(image, Prepared) else self._shown(image)
 
     def _shown(self, image: Radiograph) -> Radiograph:
         """Return what is shown in a picture's place; it keeps the case's name and size, and nothing of its pixels."""

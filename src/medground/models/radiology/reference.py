@@ -7,6 +7,7 @@ seen and what was measured.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
@@ -16,7 +17,7 @@ import torch
 from torch import Tensor
 
 from medground.errors import ModelError
-from medground.identity import fingerprint_of
+from medground.identity import fingerprint_of, hash_content
 from medground.imaging.geometry import Geometry
 from medground.imaging.reading import Radiograph
 from medground.models.base import MatchScores, ModelInfo, Prediction, Prepared
@@ -79,6 +80,10 @@ class Reference:
         """See :class:`medground.models.base.Preparing`."""
         geometry = Geometry.squash(image.size, (SIZE, SIZE))
         return Prepared(image.case_id, image.patient_id, image.size, picture(image.pixels), geometry)
+
+    def preparation(self) -> str:
+        """See :class:`medground.models.base.Repeatable`."""
+        return fingerprint_of(self.name, SIZE, hash_content(Path(inspect.getfile(picture))))
 
     def predict(self, images: Sequence[Radiograph | Prepared], findings: Sequence[str]) -> Prediction:
         """Return scores, probabilities and maps; a finding's answer does not depend on the others of the call.
