@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from medground import registry
-from medground.benchmarks.base import Benchmark, Entry, Role, Setting
+from medground.benchmarks.base import Benchmark, Entry, Role, Setting, forget_shared
 from medground.benchmarks.repeats import Repeating
 from medground.config import Component, RunFile, parse_components, parse_run_file, read_run_file
 from medground.declared import read_declared, refuse_idle
@@ -134,6 +134,7 @@ def assemble(run: RunFile, base: Path | None = None, *, alone: bool = True) -> S
         RegistryError: a component does not exist.
         ConfigError: a parameter is wrong.
     """
+    forget_shared()
     cls: Any = registry.load("benchmark", run.benchmark.name)
     given = dict(run.benchmark.parameters)
     lists = {role: given.pop(role) for role in _LISTED if role in cls.roles and role in given}

@@ -248,7 +248,7 @@ class Entry:
         return self.cls(**self.parameters)
 
     def shared(self) -> Any:
-        """Return the instance of this process, built at the first call: for datasets, which hold no weights."""
+        """Return the instance of this run, built at the first call: for datasets, which hold no weights."""
         key = (self.cls, fingerprint_of(self.parameters))
         if key not in _SHARED:
             _SHARED[key] = self.build()
@@ -262,6 +262,11 @@ class Entry:
 
 
 _SHARED: dict[tuple[type[Any], str], Any] = {}
+
+
+def forget_shared() -> None:
+    """Have datasets read anew: their tables may have changed since the last run of this process."""
+    _SHARED.clear()
 
 
 @dataclass(frozen=True)

@@ -197,7 +197,7 @@ class PoolTask(TaskDefaults):
         methods = [(e.label, e.identity()) for e in self.explainers]
         batches = [] if self.pairs is None else [self.pairs]
         return fingerprint_of(
-            self.model.identity(), self.source.fingerprint(), self.bucket.key, methods, self.cell, *batches
+            self.model.identity(), self.source.fingerprint(self.bucket), self.bucket.key, methods, self.cell, *batches
         )
 
     def reading(self) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from medground.identity import fingerprint_of
 from medground.worlds.gridvqa.generate import Confusers, Variant, scenes
@@ -24,8 +24,8 @@ class Source(Protocol):
     def scenes(self, bucket: Bucket) -> list[Scene]:
         """The scenes of one bucket, in order."""
 
-    def fingerprint(self) -> str:
-        """A hash of everything that decides them."""
+    def fingerprint(self, bucket: Bucket | None = None) -> str:
+        """A hash of everything that decides them, or those of one bucket."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,10 @@ class Drawn:
         """See :class:`Source`."""
         return scenes(self.variant, [bucket], self.per_bucket, seed=self.seed, grid=self.grid, confusers=self.confusers)
 
-    def fingerprint(self) -> str:
+    def fingerprint(self, bucket: Bucket | None = None) -> str:
         """See :class:`Source`."""
-        return fingerprint_of("drawn-1", repr(self))
+        drawn = self if bucket is None else replace(self, densities=(bucket.density,))
+        return fingerprint_of("drawn-1", repr(drawn), *([] if bucket is None else [bucket.key]))
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,11 @@ class Read:
         """See :class:`Source`."""
         return self._held[bucket]
 
-    def fingerprint(self) -> str:
+    def fingerprint(self, bucket: Bucket | None = None) -> str:
         """See :class:`Source`."""
-        return fingerprint_of("read-1", self.variant, [repr(s) for held in self._held.values() for s in held])
+        held = [s for scenes in self._held.values() for s in scenes] if bucket is None else self._held[bucket]
+        return fingerprint_of("read-1", self.variant, [repr(scene) for scene in held])
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the scenes behind: a task brings its own to another process."""
+        return {name: value for name, value in self.__dict__.items() if name != "_held"}
