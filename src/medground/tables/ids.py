@@ -12,7 +12,8 @@ _WHOLE = re.compile(r"0*(\d+)(\.0*)?")
 def plain_id(text: str) -> str:
     """Return an identifier without what only the way of writing adds.
 
-    Blanks around it, the ending of a picture, upper case, leading zeros, and the ``.0`` that a table of numbers adds.
+    Blanks around it, the ending of a picture, upper case, leading zeros, the ``.0`` that a table of numbers adds, and
+    whether words are parted by blanks or underscores.
 
     Example:
         >>> plain_id(" 00013118.0"), plain_id("00013118_008.PNG"), plain_id("ABC-1")
@@ -22,7 +23,7 @@ def plain_id(text: str) -> str:
     while (shorter := _ENDINGS.sub("", plain)) != plain:
         plain = shorter
     whole = _WHOLE.fullmatch(plain)
-    return whole[1] if whole else plain.casefold()
+    return whole[1] if whole else re.sub(r"\s+", "_", plain).casefold()
 
 
 def form(text: str) -> str:

@@ -13,8 +13,8 @@ from medground.benchmarks.requests import Answer
 from medground.benchmarks.xbench.rows import Inferred
 from medground.errors import ImageError, RunError
 from medground.imaging.geometry import Geometry
-from medground.imaging.maps import read_map
 from medground.models.base import Prediction
+from medground.models.predictions.maps import read_file
 from medground.paths import resolve_inside
 
 MAP = "map/"
@@ -96,7 +96,7 @@ def _map(held: NDArray[Any] | None, origin: tuple[str, str] | None, maps: Path |
             fix="run it again with keep_maps: regions; another protocol then needs no model",
         )
     file, digest = origin
-    array, now = read_map(resolve_inside(maps, file))
+    array, now = read_file(resolve_inside(maps, file))
     if now != digest:
         raise ImageError("a map's file has changed since it was read", where=file, expected=digest, got=now)
     return array

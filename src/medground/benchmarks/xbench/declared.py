@@ -38,8 +38,18 @@ def hold(entry: Entry, datasets: Mapping[str, Dataset]) -> Iterator[str]:
         if name not in names:
             near = did_you_mean(name, names)
             yield f"{entry.label} has seen {name!r}, which is no dataset of this run" + (f"; {near}" if near else "")
+    if getattr(entry.cls, "reads_elsewhere", False):
+        yield from _joined(entry, datasets)
     if declared.excluded:
         yield from _excluded(declared, datasets, entry.label, where)
+
+
+def _joined(entry: Entry, datasets: Mapping[str, Dataset]) -> Iterator[str]:
+    """Yield what of predictions made elsewhere fits the data; nothing that fits is an error."""
+    words, cases = entry.declared.findings, [(d, c) for d in datasets.values() for c in d.cases()]
+    localised = [(c.case_id, words.get(f, f)) for d, c in cases for f in d.findings if f in c.regions]
+    asked = [(c.case_id, words.get(f, f)) for d, c in cases for f in d.findings]
+    yield from (f"{entry.label}: {line}" for line in entry.build().joined(localised, asked))
 
 
 def _excluded(declared: Declared, datasets: Mapping[str, Dataset], label: str, where: str) -> Iterator[str]:

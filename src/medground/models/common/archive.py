@@ -26,7 +26,7 @@ from torch import Tensor
 
 from medground.errors import CheckpointError
 
-_STORAGES = {
+STORAGES = {
     "DoubleStorage": torch.float64,
     "FloatStorage": torch.float32,
     "HalfStorage": torch.float16,
@@ -39,7 +39,7 @@ _STORAGES = {
     "BoolStorage": torch.bool,
     "UntypedStorage": torch.uint8,
 }
-_DTYPES = {str(dtype).removeprefix("torch."): dtype for dtype in _STORAGES.values()}
+_DTYPES = {str(dtype).removeprefix("torch."): dtype for dtype in STORAGES.values()}
 
 
 class _Sealed(type):
@@ -86,7 +86,9 @@ class Inert(metaclass=_Sealed):
 
 
 @dataclass(frozen=True)
-class _Storage:
+class StoredNumbers:
+    """Which storage a tensor's numbers lie in, their type, and how many there are."""
+
     key: str
     dtype: torch.dtype
     numel: int
@@ -96,7 +98,7 @@ class _Storage:
 class TensorRecord:
     """Where a tensor's numbers lie: storage, first element, shape and strides in elements."""
 
-    storage: _Storage
+    storage: StoredNumbers
     offset: int
     shape: tuple[int, ...]
     stride: tuple[int, ...]
@@ -122,17 +124,18 @@ def check_program(program: bytes) -> None:
 _PLACES = frozenset({"PUT", "BINPUT", "LONG_BINPUT", "GET", "LONG_BINGET"})
 
 
-class _Reader(pickle.Unpickler):
+class InertReader(pickle.Unpickler):
     """An unpickler whose names lead nowhere.
 
     The builders are bound methods: unlike functions and classes, they take no new attribute from the file.
     """
 
     def find_class(self, module: str, name: str) -> Any:
+        """Return a builder of records, a type of numbers, or an inert stand-in."""
         if (module, name) == ("collections", "OrderedDict"):
             return OrderedDict
-        if module in ("torch", "torch.storage") and name in _STORAGES:
-            return _STORAGES[name]
+        if module in ("torch", "torch.storage") and name in STORAGES:
+            return STORAGES[name]
         if module == "torch" and name in _DTYPES:
             return _DTYPES[name]
         builders = {
@@ -145,11 +148,12 @@ class _Reader(pickle.Unpickler):
             return builders[name]
         return _Sealed("Inert", (Inert,), {"origin": f"{module}.{name}"})
 
-    def persistent_load(self, pid: Any) -> _Storage:
+    def persistent_load(self, pid: Any) -> Any:
+        """Return which storage is meant."""
         if not isinstance(pid, tuple) or len(pid) < 5 or pid[0] != "storage" or not isinstance(pid[1], torch.dtype):
             raise pickle.UnpicklingError("an unknown storage")
         _kind, dtype, key, _location, numel = pid[:5]
-        return _Storage(str(key), dtype, int(numel))
+        return StoredNumbers(str(key), dtype, int(numel))
 
     def _tensor(self, storage: Any, offset: Any, shape: Any, stride: Any, *_rest: object) -> TensorRecord:
         return self._tensor_v3(storage, offset, shape, stride, None, None, None)
@@ -165,7 +169,7 @@ class _Reader(pickle.Unpickler):
         dtype: Any,
         *_: object,
     ) -> TensorRecord:
-        if not isinstance(storage, _Storage):
+        if not isinstance(storage, StoredNumbers):
             raise pickle.UnpicklingError("a tensor without a storage")
         shape, stride = tuple(map(int, shape)), tuple(map(int, stride))
         return TensorRecord(storage, int(offset), shape, stride, dtype or storage.dtype)
@@ -212,7 +216,7 @@ class Archive:
         try:
             program = self._zip.read(names[0])
             check_program(program)
-            self.tree: Any = _Reader(io.BytesIO(program), encoding="utf-8").load()
+            self.tree: Any = InertReader(io.BytesIO(program), encoding="utf-8").load()
         except pickle.UnpicklingError:
             raise
         except Exception as error:  # a hostile pickle can make the unpickler itself fail in any way
