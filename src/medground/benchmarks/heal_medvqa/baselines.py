@@ -7,14 +7,13 @@ brings one of them to 50 usually leaves another high, which is why the figures a
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from medground.benchmarks.heal_medvqa.questions import Question
-from medground.benchmarks.heal_medvqa.streams import fraction
 from medground.benchmarks.heal_medvqa.table import RelationTable
+from medground.metrics.majority import majorities, majority_by_key
 
 
 @dataclass(frozen=True)
@@ -101,25 +100,15 @@ def floors(asked: Sequence[Known], others: Sequence[Known] = ()) -> list[Floor]:
 
 
 def _blind(asked: Sequence[Known], others: Sequence[Known], key: Callable[[Known], Hashable]) -> list[float]:
-    """Return the share of "yes" that a majority by key says, 0.5 where it is torn or knows nothing."""
-    if others:
-        learnt = _majorities(others, key)
-        return [learnt.get(key(q), 0.5) for q in asked]
-    halves = [int(fraction("half", q.cluster) < 0.5) for q in asked]
-    learnt_by = [
-        _majorities([q for q, half in zip(asked, halves, strict=True) if half != side], key) for side in (0, 1)
-    ]
-    return [learnt_by[half].get(key(q), 0.5) for q, half in zip(asked, halves, strict=True)]
+    """Return the share of "yes" that a majority by key says, 0.5 where it is torn or knows nothing.
 
-
-def _majorities(questions: Sequence[Known], key: Callable[[Known], Hashable]) -> dict[Hashable, float]:
-    """Return key -> 1, 0 or 0.5: which answer is commoner there, each weighed by how rare it is overall."""
-    yes = Counter(key(q) for q in questions if q.yes)
-    no = Counter(key(q) for q in questions if not q.yes)
-    all_yes, all_no = max(yes.total(), 1), max(no.total(), 1)
-    # Balanced accuracy is what is scored, so the shares of each answer are compared, not the counts.
-    share = {k: (yes[k] / all_yes, no[k] / all_no) for k in yes.keys() | no.keys()}
-    return {k: 0.5 if a == b else float(a > b) for k, (a, b) in share.items()}
+    Balanced accuracy is what is scored, so each answer is weighed by how rare it is.
+    """
+    keys, right = [key(q) for q in asked], [q.yes for q in asked]
+    if not others:
+        return majority_by_key(right, keys, [q.cluster for q in asked], folds=2, balanced=True).tolist()
+    learnt = majorities([q.yes for q in others], [key(q) for q in others], balanced=True)
+    return [learnt.get(k, 0.5) for k in keys]
 
 
 def _floor(name: str, asked: Sequence[Known], said: Sequence[float]) -> Floor:
