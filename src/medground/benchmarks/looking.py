@@ -98,6 +98,6 @@ def words(record: Mapping[str, Any], specs: Mapping[str, MetricSpec]) -> str | N
 def _figures(record: Mapping[str, Any], spec: MetricSpec) -> str:
     if record["difference"] is None:
         return str(record["reason"] or "undefined")
-    ends = [f"{spec.scale * end:+.1f}" for end in (record["low"], record["high"]) if end is not None]
+    ends = [f"{spec.scale * end:+.{spec.digits}f}" for end in (record["low"], record["high"]) if end is not None]
     interval = f" [{', '.join(ends)}]" if ends else ""
-    return f"{spec.scale * record['difference']:+.1f}{interval} against its blind twin {record['second']}"
+    return f"{spec.scale * record['difference']:+.{spec.digits}f}{interval} against its blind twin {record['second']}"

@@ -37,9 +37,9 @@ def majority_by_key(
     fold = np.asarray(patient_folds(list(clusters), folds, seed))
     result = np.full(len(right), 0.5)
     for held in range(folds):
-        others = np.flatnonzero(fold != held)
+        others = np.flatnonzero(fold != held).tolist()
         learnt = majorities(right[others], [keys[i] for i in others], balanced=balanced)
-        for index in np.flatnonzero(fold == held):
+        for index in np.flatnonzero(fold == held).tolist():
             result[index] = learnt.get(keys[index], 0.5)
     return result
 

@@ -73,9 +73,11 @@ def _difference(row: Mapping[str, Any] | None, spec: MetricSpec | None) -> Entry
     value, low, high = (_number(row[name]) for name in ("difference", "low", "high"))
     if value is None:
         return Entry("undefined", note=str(row["because"] or ""))
-    scale = spec.scale if spec is not None else 1.0
-    interval = f"[{scale * low:+.1f}, {scale * high:+.1f}]" if low is not None and high is not None else ""
-    return Entry(f"{scale * value:+.1f}", interval, str(row["decision"]), scale * value)
+    scale, digits = (spec.scale, spec.digits) if spec is not None else (1.0, 3)
+    interval = ""
+    if low is not None and high is not None:
+        interval = f"[{scale * low:+.{digits}f}, {scale * high:+.{digits}f}]"
+    return Entry(f"{scale * value:+.{digits}f}", interval, str(row["decision"]), scale * value)
 
 
 def _repeats(run: Run) -> Table:

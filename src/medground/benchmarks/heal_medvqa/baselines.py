@@ -106,7 +106,8 @@ def _blind(asked: Sequence[Known], others: Sequence[Known], key: Callable[[Known
     """
     keys, right = [key(q) for q in asked], [q.yes for q in asked]
     if not others:
-        return majority_by_key(right, keys, [q.cluster for q in asked], folds=2, balanced=True).tolist()
+        told = majority_by_key(right, keys, [q.cluster for q in asked], folds=2, balanced=True)
+        return [float(says) for says in told]
     learnt = majorities([q.yes for q in others], [key(q) for q in others], balanced=True)
     return [learnt.get(k, 0.5) for k in keys]
 
