@@ -43,6 +43,8 @@ class HealMedVQA:
         max_new_tokens: of a reply.
         pictures: specimens of pastes that a report shows, of datasets that may be passed on.
         reader: ``rules``; a language model reads instead where ``roles: {readers: {name: llm, by: {...}}}`` names one.
+        true_regions: ask everything once more with the true region given to the model, in place of the one that it
+            locates itself; for models that can be highlighted (``loba``).
         rules: margins and minima of decisions, by family, where they differ from the usual.
     """
 
@@ -75,6 +77,7 @@ class HealMedVQA:
         max_new_tokens: int = 64,
         pictures: int = 8,
         reader: Literal["rules"] = "rules",
+        true_regions: bool = False,
         rules: dict[str, dict[str, Any]] | None = None,
     ) -> None:
         self._given = {
@@ -91,7 +94,8 @@ class HealMedVQA:
             "train_share": train_share,
         }
         self.instruction, self.max_new_tokens, self.pictures = instruction, max_new_tokens, pictures
-        self.reader, self.rules = reader, decide.rules(rules)
+        self.reader, self.true_regions = reader, true_regions
+        self.rules = decide.rules(rules)
         self._setting = Setting(models=())
         self.choices(0)  # a mistake in the options is told at once
 
@@ -149,6 +153,7 @@ class HealMedVQA:
                 self.pictures if self._shown(dataset) else 0,
                 self._setting.requests_a_call,
                 self._model_reading(),
+                self.true_regions,
             )
             for model in self._setting.models
             for dataset in self._setting.datasets

@@ -8,6 +8,7 @@ from typing import Any
 
 from medground.benchmarks.heal_medvqa.gallery import Gallery, Picture
 from medground.benchmarks.heal_medvqa.lesions import touching
+from medground.benchmarks.heal_medvqa.masks import Mask
 from medground.benchmarks.heal_medvqa.pastes import PasteRule, paste
 from medground.benchmarks.heal_medvqa.plan import Asked
 from medground.benchmarks.heal_medvqa.questions import worded, worded_open
@@ -34,9 +35,15 @@ class Shown:
 
 @dataclass(frozen=True)
 class Loaded:
-    """The pictures of one item: name of the variant (or ``base``) -> picture; unchanged ones share the base's."""
+    """The pictures of one item.
+
+    Attributes:
+        pictures: name of the variant (or ``base``) -> picture; unchanged ones share the base's.
+        masks: anatomy -> where it truly is, of the pictures' size.
+    """
 
     pictures: Mapping[str, Shown]
+    masks: Mapping[str, Mask]
 
 
 def load(asked: Asked, gallery: Gallery, rule: PasteRule) -> Loaded:
@@ -56,7 +63,7 @@ def load(asked: Asked, gallery: Gallery, rule: PasteRule) -> Loaded:
             pictures[variant.name] = _pasted(variant, asked.question.anatomy, target, gallery, rule)
         else:
             pictures[variant.name] = base
-    return Loaded(pictures)
+    return Loaded(pictures, target.masks)
 
 
 def _pasted(variant: Variant, anatomy: str, target: Picture, gallery: Gallery, rule: PasteRule) -> Shown:
@@ -119,6 +126,23 @@ def asks(
             {"variant": name, "text": text, "anatomy": anatomy, "finding": finding},
         )
         for name, text, anatomy, finding in texts
+    ]
+
+
+MASKS = Ask("model", "masks", {}, {"variant": "masks"})
+"""Where the model says that the regions are; the picture is added."""
+
+
+def highlighted(round_: Sequence[Ask], loaded: Loaded) -> list[Ask]:
+    """Return the same questions once more, each with the true region of what it asks about given to the model."""
+    return [
+        Ask(
+            "model",
+            "highlighted",
+            {**ask.arguments, "region": loaded.masks.get(str(ask.key["anatomy"]))},
+            {**ask.key, "region": "true"},
+        )
+        for ask in round_
     ]
 
 

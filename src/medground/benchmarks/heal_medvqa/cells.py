@@ -188,9 +188,10 @@ _CONVENTIONS: dict[str, NormalItems] = {
 }
 
 
-def open_cells(whose: Whose, rows: pl.DataFrame) -> list[Cell]:
-    """Return micro scores of open questions under the three conventions for normal regions."""
-    records = [r for r in rows.filter(pl.col("kind").str.starts_with("open")).to_dicts() if r["answer"] != "not made"]
+def open_cells(whose: Whose, rows: pl.DataFrame, part: str = "natural") -> list[Cell]:
+    """Return micro scores of the open questions of a part under the three conventions for normal regions."""
+    asked = rows.filter(pl.col("kind").str.starts_with("open") & (pl.col("part") == part))
+    records = [row for row in asked.to_dicts() if row["answer"] != "not made"]
     answered = [r for r in records if r["answer"] != "failed"]
     if not records:
         return []

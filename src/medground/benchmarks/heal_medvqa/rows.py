@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from medground.benchmarks.heal_medvqa.asking import BASE
+from medground.benchmarks.heal_medvqa.localising import PART
 from medground.benchmarks.heal_medvqa.plan import Asked
 from medground.benchmarks.heal_medvqa.variants import FLIPS
 from medground.benchmarks.model_reading import Compared
@@ -45,14 +46,20 @@ _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     "cover": pl.Float64,
     "clipped": pl.Float64,
     "donor": pl.String,
+    "overlap": pl.Int64,
+    "predicted": pl.Int64,
+    "outlined": pl.Int64,
     "before": pl.String,
     "after": pl.String,
 }
 SCHEMA = pl.Schema(_COLUMNS)
 """``answer``: ``yes``, ``no``, ``findings`` (an open answer that was read), ``uncertain``, ``refusal``, ``unreadable``,
-``failed`` (nothing was said: time-out, error, or a picture that cannot be read; or a reading model failed) or ``not
-made`` (there is no such variant; ``reason`` says why). ``by_rules``: where a language model reads, what the rules make
-of the same reply."""
+``failed`` (nothing was said: time-out, error, or a picture that cannot be read; or a reading model failed), ``not
+made`` (there is no such variant; ``reason`` says why) or ``mask`` (pixels of both masks, of the model's, of the true
+one, of one anatomy). ``by_rules``: where a language model reads, what the rules make of the same reply."""
+
+TRUE_REGIONS = ": true regions"
+"""Ends the name of a part whose questions were asked with the true region given to the model."""
 
 
 def rows_of(
@@ -62,18 +69,23 @@ def rows_of(
     rows = []
     for exchange in transcript.exchanges:
         key = exchange.key
+        if exchange.capability == "masks":
+            rows += _masks(asked, exchange.answer, transcript.notes.get("masks", {}))
+            continue
         notes = transcript.notes.get("pictures", {}).get(key["variant"], {})
         shown = transcript.notes.get("specimen", {}) if key["variant"] == "vpt" else {}
         row = _row(asked, str(key["variant"]), str(key["anatomy"]), str(key["finding"]), notes)
         reader = findings if asked.question.is_open else yes_no
         row |= {"before": shown.get(BASE), "after": shown.get("vpt")}
+        if "region" in key:
+            row |= {"part": asked.part + TRUE_REGIONS, "before": None, "after": None}
         rows.append(row | _meaning(exchange.answer, key, reader, vocabulary, is_open=asked.question.is_open))
     return rows + unmade(asked)
 
 
 def category(row: Mapping[str, Any]) -> str | None:
     """Return what a reader made of a reply as one word or list of findings; None where there was nothing to read."""
-    if row["answer"] in ("failed", "not made") or row["rule"] == "outcome":
+    if row["answer"] in ("failed", "not made", "mask") or row["rule"] == "outcome":
         return None
     if row["answer"] == "findings":
         return ", ".join(row["named"]) or ("normal" if row["states_normal"] else "none named")
@@ -96,6 +108,20 @@ def read_twice(path: Sequence[str], table: pl.DataFrame) -> list[Compared]:
     return [
         Compared(path[0], path[1], task, [category(row) for row in own], [row["by_rules"] for row in own])
         for task, own in apart.items()
+    ]
+
+
+def _masks(asked: Asked, answer: Answer, overlaps: Mapping[str, Sequence[int]]) -> list[dict[str, Any]]:
+    """Return a row an anatomy whose mask was given, or one that says why there is none."""
+    about = {"part": PART, "kind": PART, "wanted": ""}
+    if answer.outcome != "ok":
+        reason = answer.reason or answer.outcome
+        return [_row(asked, PART, "", "", {}) | about | {"answer": "failed", "reason": reason}]
+    return [
+        _row(asked, PART, anatomy, "", {})
+        | about
+        | {"answer": "mask", "overlap": counts[0], "predicted": counts[1], "outlined": counts[2]}
+        for anatomy, counts in overlaps.items()
     ]
 
 

@@ -52,6 +52,10 @@ CONTROLS = tuple(
         ("other_region", "another region pasted"),
     )
 )
-SPECS = (*CLOSED, *OPEN, *FLIPS, *CONTROLS)
+MASKS = (
+    MetricSpec("mask_dice", "Dice of the model's regions", family="overlap", note="its masks of anatomies, by picture"),
+    MetricSpec("mask_iou", "IoU of the model's regions", family="overlap", note="its masks of anatomies, by picture"),
+)
+SPECS = (*CLOSED, *OPEN, *FLIPS, *CONTROLS, *MASKS)
 
 register(*SPECS, benchmark="heal_medvqa")

@@ -10,8 +10,10 @@ import polars as pl
 from medground.benchmarks.heal_medvqa.baselines import floors, known_from
 from medground.benchmarks.heal_medvqa.cells import Whose, balanced, closed_cells, flip_cells, open_cells, quartet_cells
 from medground.benchmarks.heal_medvqa.compare import compared
+from medground.benchmarks.heal_medvqa.localising import mask_cells
 from medground.benchmarks.heal_medvqa.pools import Answers, shared_pool
 from medground.benchmarks.heal_medvqa.published import reference_table
+from medground.benchmarks.heal_medvqa.rows import TRUE_REGIONS
 from medground.benchmarks.heal_medvqa.specs import SPECS
 from medground.benchmarks.heal_medvqa.variants import CONTROLS, FLIPS
 from medground.benchmarks.heal_medvqa.verdicts import REGION, Figure, figure, half_verdict, region_verdict
@@ -84,10 +86,11 @@ def one_model(
     """Return the cells and verdicts of one model on one dataset."""
     quartets = Answers.of(rows, "quartets")
     over_quartets = Whose(whose.model, whose.dataset, whose.reading, "quartets")
+    cells_of_regions = mask_cells(whose, rows) + _true_regions(whose, rows)
     over_all = Whose(whose.model, whose.dataset, whose.reading, "all_yes")
     cells = closed_cells(whose, natural) + open_cells(whose, rows) + quartet_cells(over_quartets, quartets)
     cells += flip_cells(whose, natural, natural.true_positives())
-    cells += flip_cells(over_all, natural, natural.all_yes())
+    cells += flip_cells(over_all, natural, natural.all_yes()) + cells_of_regions
     index = Cells(cells)
     figures = _figures(natural, quartets, index, rules)
     fallback = index.where(metric="balanced_accuracy", subset="main", scope="all")[0]
@@ -99,6 +102,19 @@ def one_model(
         half_verdict("pixels", *name, [figures.get("V")], fallback),
     ]
     return cells, verdicts
+
+
+def _true_regions(whose: Whose, rows: pl.DataFrame) -> list[Cell]:
+    """Return the figures with the true region given to the model, where it was asked so."""
+    natural = Answers.of(rows, f"natural{TRUE_REGIONS}")
+    if not natural.base:
+        return []
+    main, quartets = (
+        Whose(whose.model, whose.dataset, whose.reading, name) for name in ("true_regions", "true_quartets")
+    )
+    cells = closed_cells(main, natural) + flip_cells(main, natural, natural.true_positives())
+    cells += open_cells(main, rows, f"natural{TRUE_REGIONS}")
+    return cells + quartet_cells(quartets, Answers.of(rows, f"quartets{TRUE_REGIONS}"))
 
 
 def _figures(natural: Answers, quartets: Answers, cells: Cells, rules: Mapping[str, Rule]) -> dict[str, Figure]:

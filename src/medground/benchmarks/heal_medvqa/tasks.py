@@ -7,7 +7,7 @@ import io
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,15 +17,18 @@ from PIL import Image
 
 from medground.benchmarks.base import Entry, Item, Measured, TaskDefaults
 from medground.benchmarks.heal_medvqa import rows
-from medground.benchmarks.heal_medvqa.asking import BASE, Loaded, asks, files_of, load, notes_of
+from medground.benchmarks.heal_medvqa.asking import BASE, MASKS, Loaded, asks, files_of, highlighted, load, notes_of
 from medground.benchmarks.heal_medvqa.choices import Choices
 from medground.benchmarks.heal_medvqa.gallery import Gallery, Picture
+from medground.benchmarks.heal_medvqa.localising import coded, overlaps
 from medground.benchmarks.heal_medvqa.plan import Asked, Build, build
 from medground.benchmarks.model_reading import ROLE as READER, ModelReading, Readers
-from medground.benchmarks.players import Players
+from medground.benchmarks.players import Players, kept_reply
 from medground.benchmarks.requests import Answer, Conversation, Transcript
+from medground.errors import ModelError
 from medground.identity import fingerprint_of
 from medground.imaging.reading import Radiograph
+from medground.models.capabilities import capabilities_of
 from medground.models.messages import GenerationOptions
 from medground.readers.findings import Findings
 from medground.readers.yes_no import YesNo
@@ -41,10 +44,12 @@ class Payload:
     Attributes:
         asked: the question and its variants.
         specimen: whether its pictures before and after are kept for the report.
+        masks: whether the model is asked where the regions of the picture are; once a picture.
     """
 
     asked: Asked
     specimen: bool = False
+    masks: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,7 @@ class HealTask(TaskDefaults):
         pictures: specimens to keep for the report.
         batch_size: requests a call.
         reader: a language model that reads the replies; None: the rules do.
+        true_regions: ask everything once more with the true region given to the model.
     """
 
     model: Entry
@@ -70,6 +76,7 @@ class HealTask(TaskDefaults):
     pictures: int = 8
     batch_size: int = 8
     reader: ModelReading | None = None
+    true_regions: bool = False
 
     @property
     def schema(self) -> pl.Schema:
@@ -89,17 +96,25 @@ class HealTask(TaskDefaults):
     def items(self) -> Sequence[Item]:
         """Every question, in the build's order."""
         gallery, left = self.gallery, self.pictures
-        items = []
+        items, seen = [], set[str]()
         for asked in self.built.asked:
             shown = left > 0 and any(variant.name == "vpt" for variant in asked.planned.variants)
             left -= shown
-            items.append(Item(asked.question.question_id, Payload(asked, shown), files_of(asked, gallery)))
+            masks = self._locates and asked.part == "natural" and asked.question.image_id not in seen
+            seen.add(asked.question.image_id)
+            items.append(Item(asked.question.question_id, Payload(asked, shown, masks), files_of(asked, gallery)))
         return items
+
+    @property
+    def _locates(self) -> bool:
+        """Whether the model says where regions are."""
+        return "masks" in capabilities_of(self.model.cls) and callable(getattr(self.model.cls, "masks", None))
 
     def fingerprint(self) -> str:
         """A hash of model, pictures, masks and every choice."""
         chosen = asdict(self.choices) | {"instruction": self.instruction, "tokens": self.max_new_tokens}
-        return fingerprint_of("heal_medvqa", 1, self.model.identity(), self.gallery.fingerprint(), repr(chosen))
+        chosen |= {"masks": self._locates, "true regions": self.true_regions}
+        return fingerprint_of("heal_medvqa", 2, self.model.identity(), self.gallery.fingerprint(), repr(chosen))
 
     def reading(self) -> str:
         """A hash of the readers."""
@@ -118,6 +133,14 @@ class HealTask(TaskDefaults):
 
     def open(self, players: Mapping[str, Any]) -> HealStages:
         """Return the stages; the model must reply to pictures."""
+        model = players["model"]
+        if self.true_regions and not callable(getattr(model, "reply_highlighted", None)):
+            raise ModelError(
+                "this model cannot be given a region to look at",
+                where=self.model.label,
+                expected="a method reply_highlighted, as loba has",
+                fix="leave true_regions out, or put the model into a run of its own",
+            )
         return HealStages(Players(players, {"model": ("reply", "pictures")}, by="heal_medvqa"), self)
 
     def measurer(self) -> HealMeasurer:
@@ -191,15 +214,27 @@ class HealStages:
     def converse(self, item: Item, loaded: Loaded) -> Conversation[Mapping[str, Any]]:
         """Ask the base question and every variant in one round."""
         payload: Payload = item.payload
-        yield asks(payload.asked, loaded, self._gallery.words, self._task.instruction, self._options)
+        round_ = asks(payload.asked, loaded, self._gallery.words, self._task.instruction, self._options)
+        if self._task.true_regions:
+            round_ += highlighted(round_, loaded)
+        if payload.masks:
+            round_.append(replace(MASKS, arguments={"image": loaded.pictures[BASE].radiograph}))
+        answers = yield round_
         notes: dict[str, Any] = {"pictures": notes_of(loaded)}
+        if payload.masks and answers[-1].outcome == "ok":
+            notes["masks"] = {name: list(counts) for name, counts in overlaps(answers[-1], loaded.masks).items()}
         if payload.specimen:
             notes["specimen"] = {name: png(loaded.pictures[name].radiograph) for name in (BASE, "vpt")}
         return notes
 
     def answer(self, role: str, capability: str, arguments: Sequence[Mapping[str, Any]]) -> Sequence[Answer]:
-        """Let the model reply."""
-        return self._players.answer(role, capability, arguments)
+        """Let the model reply, with a region given to it, or say where regions are."""
+        if capability == "highlighted":
+            conversations, regions = [a["conversation"] for a in arguments], [a["region"] for a in arguments]
+            model = self._players.players[role]
+            return [kept_reply(reply) for reply in model.reply_highlighted(conversations, regions, self._options)]
+        answers = self._players.answer(role, capability, arguments)
+        return [coded(answer) for answer in answers] if capability == "masks" else answers
 
 
 class HealMeasurer:

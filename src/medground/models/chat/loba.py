@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 
 from medground.errors import ConfigError
 from medground.identity import fingerprint_of
+from medground.imaging.reading import Radiograph
 from medground.models.base import GenerationOptions, Message, ModelInfo, Reply
 from medground.models.chat.backbone import Backbone
 from medground.models.chat.decoding.base import Decoding, Plain
 from medground.models.chat.decoding.loba import LobaDecoding
 from medground.models.chat.engine import Engine, Mask
 from medground.models.chat.looks import How, Look
+from medground.models.chat.regions import region_masks
 from medground.models.chat.small_chat import SEEN
 from medground.models.common.highlight import Reading
 from medground.models.common.runtime import Precision, Runtime
@@ -54,7 +56,9 @@ class Loba:
     """
 
     name: ClassVar[str] = "loba"
-    capabilities: ClassVar[frozenset[str]] = frozenset({"reply", "choose", "pictures", "attention_bias", "look"})
+    capabilities: ClassVar[frozenset[str]] = frozenset(
+        {"reply", "choose", "pictures", "attention_bias", "look", "masks"}
+    )
     info: ClassVar[ModelInfo] = ModelInfo(
         title="LobA on a LLaVA-type backbone",
         kind="supervised",
@@ -117,6 +121,15 @@ class Loba:
         """Return where it says that the answer lies; see :class:`medground.models.chat.looks.Locating`."""
         with self._runtime.inference():
             return self.engine.located(conversations)
+
+    def masks(self, image: Radiograph) -> dict[str, Mask]:
+        """Return region -> where the model says that it is, ``(height, width)``, for ten regions.
+
+        Raises:
+            ModelError: the picture cannot be asked about, or the backbone has no ``<SEG>``.
+        """
+        with self._runtime.inference():
+            return region_masks(self.backbone, self.engine, image)
 
     def look(
         self, conversations: Sequence[Sequence[Message]], choices: Sequence[tuple[str, str]], how: How

@@ -13,19 +13,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from medground.errors import ModelError
 from medground.identity import fingerprint_of
 from medground.imaging.reading import Radiograph
 from medground.models.base import GenerationOptions, Message, ModelInfo, Reply
-from medground.models.chat.backbone import Encoded
 from medground.models.chat.decoding import decoding_of
 from medground.models.chat.engine import Engine, Mask
 from medground.models.chat.looks import How, Look
+from medground.models.chat.regions import region_masks
 from medground.models.common.runtime import Runtime
 from medground.models.networks.chat import weights
 from medground.models.networks.chat.backbone import SmallBackbone
-from medground.models.networks.chat.tokens import SEG
-from medground.worlds.phantom.questions import REGIONS, WHERE, location
 
 SEEN: Mapping[str, str] = {
     "phantom": "same drawing, other seed",
@@ -133,21 +130,8 @@ class SmallChat:
         Raises:
             ModelError: the picture cannot be asked about.
         """
-        encoded, said = [], []
-        for region in REGIONS:
-            asked = self.backbone.encode((Message("user", WHERE.format(thing=region), (image,)),), locate=False)
-            if not isinstance(asked, Encoded):
-                raise ModelError("a picture cannot be asked about", where=region, got=asked.reason)
-            encoded.append(asked)
-            ids = self.backbone.words(location(region))
-            said.append(ids[: ids.index(SEG) + 1])
-        masks: dict[str, Mask] = {}
         with self._runtime.inference():
-            for length in sorted({len(ids) for ids in said}):
-                rows = [row for row, ids in enumerate(said) if len(ids) == length]
-                made = self.engine.masks_of([encoded[r] for r in rows], [said[r] for r in rows])
-                masks |= {REGIONS[row]: mask for row, mask in zip(rows, made, strict=True)}
-        return {region: masks[region] for region in REGIONS}
+            return region_masks(self.backbone, self.engine, image)
 
     def fingerprint(self) -> str:
         """A hash over weights, switches, preprocessing and precision."""
