@@ -3,8 +3,8 @@
 python -m simulations --sets 2000 --workers 2 --out simulations.json
 
 The worst of many cells lies beyond its limit by chance alone: of 40 exact tests at .05 with 2,000 data sets each, the
-worst is expected at .061. A cell that misses its limit is therefore run again, with five times as many data sets and
-another seed, and the second figure counts. Both are written and printed.
+worst is expected at .061. A cell that misses its limit is therefore run again with five times as many data sets, over
+the same layout of patients, and the second figure counts. Both are written and printed.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def main(arguments: list[str] | None = None) -> int:
     with ProcessPoolExecutor(chosen.workers) as pool:
         first = list(pool.map(run, work, chunksize=1))
         bad = [i for i, cell in enumerate(first) if missed(cell)]
-        repeats = [(function, given, AGAIN * n, [*seed, 1]) for function, given, n, seed in (work[i] for i in bad)]
+        repeats = [(function, given, AGAIN * n, seed) for function, given, n, seed in (work[i] for i in bad)]
         again = dict(zip(bad, pool.map(run, repeats, chunksize=1), strict=True))
     found = [again.get(i, cell) for i, cell in enumerate(first)]
     covered = [cell for cell in found if isinstance(cell, coverage.Coverage)]

@@ -123,7 +123,8 @@ def test_every_number_of_every_figure_is_in_the_summary(page: Element, summary: 
     bins = {v for r in summary["data"]["reliability"] for k in ("probability", "frequency") for v in r[k]}
     for figure in block(page, "figures"):
         known = bins if "reliability" in figure["anchor"] else values | curves
-        along = "x" if "forest" in figure["anchor"] else "y"
+        known = {r["rank"] for r in summary["data"]["ranks"]} if "ranks" in figure["anchor"] else known
+        along = "x" if figure["anchor"].endswith(("forest", "ranks")) else "y"
         for _, traces in figure["choices"]:
             for trace in traces:
                 if trace.get("hoverinfo") != "skip":

@@ -11,8 +11,10 @@ import pytest
 from medground.reporting.figures.base import Figure, text
 from medground.reporting.runs import read_run
 from medground.reporting.xbench.figures.calibration import reliability
-from medground.reporting.xbench.figures.correlation import auc_against_pointing
+from medground.reporting.xbench.figures.correlation import auc_against_pointing, findings_against
 from medground.reporting.xbench.figures.groups import forest, short, size_against_pointing
+from medground.reporting.xbench.figures.ranks import ranking
+from medground.reporting.xbench.figures.searching import gain_of_searching
 from medground.reporting.xbench.figures.thresholds import threshold_curves
 from medground.reporting.xbench.pool import Pool
 
@@ -30,6 +32,8 @@ def drawn(pool: Pool) -> list[Figure]:
         forest(pool, "Ours", "forest", ["pointing", "auc"]),
         reliability(pool, "Ours", "reliability"),
         auc_against_pointing(pool, "auc", {"CLIP <b>": 7.42}),
+        *(figure for figure in (ranking(pool, "Ours", "ranks"), findings_against(pool, "findings")) if figure),
+        gain_of_searching(pool, "searching"),
     ]
 
 
@@ -91,6 +95,41 @@ def test_three_models_give_a_line_and_its_r2(pool: Pool) -> None:
     drawn = figure.choices[""][-1]
     assert (drawn["x"], drawn["y"]) == ([60, 70], pytest.approx([20, 40]))
     assert "+10.00 from the line" in figure.choices[""][0]["hovertemplate"]
+
+
+def test_ranks_reach_from_low_to_high_and_say_how_often_a_model_is_first(pool: Pool) -> None:
+    figure = ranking(pool, "Ours", "ranks")
+    assert figure is not None
+    records = [r for r in pool.runs[0].data["ranks"] if r["metric"] == "pointing"]
+    traces = figure.choices["Pointing"]
+    assert [t["name"] for t in traces] == [r["model"] for r in records]
+    for trace, record in zip(traces, records, strict=True):
+        (x,), bars = trace["x"], trace["error_x"]
+        assert (x - bars["arrayminus"][0], x, x + bars["array"][0]) == (record["low"], record["rank"], record["high"])
+        assert f"first in {100 * record['first']:.1f} %" in trace["hovertemplate"]
+    assert ranking(pool, "another", "ranks") is None
+
+
+def test_the_gain_of_searching_is_the_gap(pool: Pool) -> None:
+    figure = gain_of_searching(pool, "searching")
+    for trace in figure.choices["Dice gap (optimistic)"]:
+        cell = pool.cell(trace["name"], "Ours", "dice_gap")
+        assert cell is not None
+        assert cell.value is not None
+        assert trace["x"] == ["Ours"]
+        assert trace["y"] == [pytest.approx(100 * cell.value, abs=1e-3)]
+
+
+def test_every_finding_is_a_point_with_its_distance_from_the_line(pool: Pool) -> None:
+    figure = findings_against(pool, "findings")
+    assert figure is not None
+    entries = {entry["model"] or "all models": entry for entry in pool.runs[0].data["correlation_by_class"]}
+    assert list(figure.choices) == list(entries)
+    for name, traces in figure.choices.items():
+        points = [p for trace in traces if trace["mode"] == "markers" for p in trace["x"]]
+        assert points == pytest.approx([100 * p["auc"] for p in entries[name]["points"]], abs=1e-3)
+        r2 = entries[name]["r2"]
+        assert f"R² {r2:.2f}" in figure.caption if r2 is not None else f"{name}: no line" in figure.caption
 
 
 def test_size_bands_fit_below_an_axis() -> None:

@@ -54,6 +54,34 @@ def relation_by_class(cells: pl.DataFrame, tasks: Sequence[Mapping[str, Any]]) -
     return entries
 
 
+def residuals(over_models: Mapping[str, Any], by_class: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Return R², rank correlation and every point's distance from its line as one table.
+
+    Args:
+        over_models: from :func:`relation`; its lines have no finding.
+        by_class: from :func:`relation_by_class`; the line over all models is called ``all models``.
+    """
+    lines = []
+    points = zip(*(over_models.get(name, []) for name in ("models", X, Y, "residuals")), strict=True)
+    for model, x, y, residual in points:
+        lines.append(_line("models", {"model": model, X: x, Y: y}, residual, over_models))
+    for entry in by_class:
+        for point, residual in zip(entry["points"], entry["residuals"], strict=True):
+            lines.append(_line(f"findings of {entry['model'] or 'all models'}", point, residual, entry))
+    return pl.DataFrame(lines, schema=_SCHEMA)
+
+
+_SCHEMA = {"line over": pl.String, "model": pl.String, "dataset": pl.String, "finding": pl.String} | dict.fromkeys(
+    (X, Y, "residual", "R²", "rank correlation"), pl.Float64
+)
+
+
+def _line(over: str, point: Mapping[str, Any], residual: float | None, fit: Mapping[str, Any]) -> dict[str, Any]:
+    place = {name: point.get(name, "") for name in ("model", "dataset", "finding")}
+    figures = {X: point[X], Y: point[Y], "residual": residual}
+    return {"line over": over} | place | figures | {"R²": fit["r2"], "rank correlation": fit["rank_correlation"]}
+
+
 def _shared(cells: pl.DataFrame, tasks: Sequence[Mapping[str, Any]]) -> tuple[list[str], pl.DataFrame]:
     """Return the models, and (model, dataset, group, auc, pointing) where every model has both figures."""
     models = sorted({task["model"] for task in tasks if task["kind"] != "baseline"})

@@ -17,10 +17,10 @@ from medground.benchmarks.xbench.pairs import Pairs, cluster_ids, column_means
 from medground.benchmarks.xbench.protocol import Protocol
 from medground.benchmarks.xbench.ranks import ranks
 from medground.benchmarks.xbench.recognition import Answers, answers, recognition_cells
-from medground.benchmarks.xbench.relation import relation, relation_by_class
+from medground.benchmarks.xbench.relation import relation, relation_by_class, residuals
 from medground.benchmarks.xbench.specs import specs
 from medground.benchmarks.xbench.table1 import table1
-from medground.benchmarks.xbench.tables import make_tables
+from medground.benchmarks.xbench.tables import make_tables, totals
 from medground.benchmarks.xbench.verdicts import verdicts
 from medground.metrics import decide
 from medground.metrics.calibration import reliability
@@ -105,6 +105,8 @@ def summarise(
     tables["glance_by_class"] = glance(table_of_cells, data, "class")
     if len(findings) > 1:
         tables["table1"] = table1(table_of_cells, data, by_name)
+    tables["totals"] = totals(parts.tasks)
+    tables["recognition_against_pointing"] = residuals(data["correlation"], data["correlation_by_class"])
     if data["ranks"]:
         tables["ranks"] = pl.DataFrame([{k: v for k, v in r.items() if k != "share"} for r in data["ranks"]])
     measured = {spec.name for spec in metrics} & {cell.metric for cell in cells}

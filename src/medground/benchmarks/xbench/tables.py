@@ -68,6 +68,29 @@ def wide(
     return pl.DataFrame([{c: row.get(c) for c in columns} for row in rows.values()], infer_schema_length=None)
 
 
+def totals(tasks: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Return how much each dataset holds and what was left out, one line a dataset and one of all.
+
+    Patients are not added up: two datasets may show the same.
+    """
+    columns = ("cases", "patients", "findings", "regions", "present but not localised", "cases not read")
+    lines: list[dict[str, Any]] = []
+    for dataset in dict.fromkeys(task["dataset"] for task in tasks):
+        own = [task for task in tasks if task["dataset"] == dataset]
+        most = max(own, key=lambda task: task["pairs"])
+        failed = max(task["cases_failed"] for task in own)
+        held = (most["cases"], most["patients"], len(most["findings"]), most["pairs"])
+        lines.append({"dataset": dataset} | dict(zip(columns, (*held, most[_UNLOCALISED], failed), strict=True)))
+    if len(lines) > 1:
+        added = {name: sum(line[name] for line in lines) for name in columns if name not in {"patients", "findings"}}
+        named = {finding for task in tasks for finding in task["findings"]}
+        lines.append({"dataset": "all"} | added | {"findings": len(named)})
+    return pl.DataFrame([{c: line.get(c) for c in ("dataset", *columns)} for line in lines], infer_schema_length=None)
+
+
+_UNLOCALISED = "present_but_not_localised"
+
+
 def written(cell: Mapping[str, Any], spec: MetricSpec) -> str:
     """Return ``61.6 [58.1, 65.0]``, in percent where the metric is a share; ``undefined: why`` where it is not."""
     if cell["value"] is None:

@@ -18,8 +18,10 @@ from medground.reporting.words import count, listed
 from medground.reporting.xbench import published
 from medground.reporting.xbench.cases import viewer_data
 from medground.reporting.xbench.figures.calibration import reliability
-from medground.reporting.xbench.figures.correlation import auc_against_pointing
+from medground.reporting.xbench.figures.correlation import auc_against_pointing, findings_against
 from medground.reporting.xbench.figures.groups import forest, size_against_pointing
+from medground.reporting.xbench.figures.ranks import ranking
+from medground.reporting.xbench.figures.searching import gain_of_searching
 from medground.reporting.xbench.figures.thresholds import threshold_curves
 from medground.reporting.xbench.layout import BY_CLASS, tables_of
 from medground.reporting.xbench.pool import Pool, pools
@@ -106,9 +108,9 @@ class _Part:
         yield self._verdict(suffix)
         alone = len(self.pool.datasets) == 1
         for k, dataset in enumerate(self.pool.datasets):
-            yield self._results(f"{self.anchor}-d{k}", dataset, suffix, [self._scatter()] if alone else [])
+            yield self._results(f"{self.anchor}-d{k}", dataset, suffix, self._across() if alone else [])
         if not alone:
-            yield Section(f"{self.anchor}-across", f"All datasets{suffix}", "results.html", figures=[self._scatter()])
+            yield Section(f"{self.anchor}-across", f"All datasets{suffix}", "results.html", figures=self._across())
         block = f"{self.anchor}-cases"
         content = {"block": block, "why": self.no_cases, "cases": self.data.get(block)}
         yield Section(f"{self.anchor}-viewer", f"Cases{suffix}", "xbench/cases.html", content)
@@ -133,12 +135,19 @@ class _Part:
             size_against_pointing(pool, dataset, f"{anchor}-size"),
             forest(pool, dataset, f"{anchor}-forest", by_class),
             reliability(pool, dataset, f"{anchor}-reliability"),
+            *([ranks] if (ranks := ranking(pool, dataset, f"{anchor}-ranks")) else []),
             *more,
         ]
         content = {"faults": published.faults(source.component), "source": published.SOURCE} if printed else {}
         return Section(
             anchor, f"{source.title}{suffix}", "results.html", content, list(tables_of(pool, dataset, printed)), drawn
         )
+
+    def _across(self) -> list[Figure]:
+        """Return the figures over all datasets."""
+        by_finding = findings_against(self.pool, f"{self.anchor}-auc-findings")
+        found = [self._scatter(), by_finding, gain_of_searching(self.pool, f"{self.anchor}-searching")]
+        return [figure for figure in found if figure is not None]
 
     def _scatter(self) -> Figure:
         """Return AUC against pointing; the paper's pointing stands beside it where all is about one of its datasets."""

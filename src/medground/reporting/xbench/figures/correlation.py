@@ -1,4 +1,4 @@
-"""AUC against pointing: one point a model, and the line through them."""
+"""AUC against pointing: one point a model or a finding, and the line through them."""
 
 from __future__ import annotations
 
@@ -37,6 +37,54 @@ def auc_against_pointing(pool: Pool, anchor: str, printed: Mapping[str, float]) 
         "xaxis2": {"domain": [0.94, 1], "visible": False, "range": [0, 2]},
     }
     return Figure(anchor, "AUC against pointing", " ".join(dict.fromkeys(notes)), {"": traces}, layout)
+
+
+def findings_against(pool: Pool, anchor: str) -> Figure | None:
+    """Return AUC against pointing with one point a finding, for each model and for all together; None without any."""
+    choices: dict[str, list[Trace]] = {}
+    notes: list[str] = []
+    for run, labels in pool.labels_by_run():
+        for entry in run.data.get("correlation_by_class", []):
+            if entry["model"] and entry["model"] not in labels:
+                continue
+            name = text(labels[entry["model"]]) if entry["model"] else "all models"
+            choices[name] = [
+                *_findings(pool, entry, labels),
+                *([_line_through(entry)] if entry["r2"] is not None else []),
+            ]
+            notes.append(f"{name}: {_agreement(entry)}")
+    if not choices:
+        return None
+    caption = "One point a finding, on the cases that have both figures. " + "; ".join(notes) + "."
+    layout = {"xaxis": axis("AUC, %"), "yaxis": axis("pointing, %", rangemode="tozero")}
+    return Figure(anchor, "AUC against pointing, by finding", caption, choices, layout, "Model")
+
+
+def _agreement(entry: Mapping[str, Any]) -> str:
+    if entry["r2"] is None:
+        return f"no line, {entry['reason']}"
+    ranks = entry["rank_correlation"]
+    said = "" if ranks is None else f", rank correlation {ranks:.2f}"
+    return f"R² {entry['r2']:.2f}{said} over {count(entry['n'], 'finding')}"
+
+
+def _findings(pool: Pool, entry: Mapping[str, Any], labels: Mapping[str, str]) -> Iterator[Trace]:
+    known = [(p, r) for p, r in zip(entry["points"], entry["residuals"], strict=True) if p["model"] in labels]
+    for model in dict.fromkeys(point["model"] for point, _ in known):
+        own = [(point, residual) for point, residual in known if point["model"] == model]
+        beside = [["" if r is None else f", {percent(r):+.2f} from the line", p["dataset"]] for p, r in own]
+        yield series(pool.models, labels[model]) | {
+            "x": percents([point["auc"] for point, _ in own]),
+            "y": percents([point["pointing"] for point, _ in own]),
+            "text": [text(point["finding"]) for point, _ in own],
+            "customdata": [[said, text(dataset)] for said, dataset in beside],
+            "mode": "markers",
+            "hovertemplate": "%{text} (%{customdata[1]}): AUC %{x:.2f}, pointing %{y:.2f}%{customdata[0]}",
+        }
+
+
+def _line_through(entry: Mapping[str, Any]) -> Trace:
+    return _line({**entry, "auc": [point["auc"] for point in entry["points"]]})
 
 
 def _points(pool: Pool, fit: Mapping[str, Any], labels: Mapping[str, str]) -> Iterator[Trace]:
