@@ -61,8 +61,26 @@ def test_agreement_and_range_by_hand() -> None:
     assert each["member"].to_list() == ["sample 1", "sample 2", "sample 3", "prompt of the table", "prompt short"]
     assert each["value"].to_list() == [0.5, 0.25, 0.75, 0.5, 1.0]
     assert summary.notes[0] == (
-        "m on d: 3 samples agree with each other on 66.7 % of 4 items; Accuracy lies between 25.0 and 75.0"
+        "m on d, 3 samples: agree with each other on 66.7 % of 4 items; Accuracy lies between 25.0 and 75.0"
     )
+
+
+def test_means_over_groups_are_means_of_means() -> None:
+    def grouped(side: Any) -> list[Sample]:
+        table = side.rows.with_columns(group=pl.Series(["x", "y", "y", "y"][: len(side.rows)]))
+        return [Sample(MetricSpec("dice", "Dice"), table, groups="class")]
+
+    labels = ["m", *(entry.label for entry in FURTHER)]
+    each = [rows(0.5, 0, 0, 1), rows(0.5, 1, 1, 1), rows(0.1, 0, 0, 1), rows(0, 0, 0, 0)]
+    tables = {(label, "d"): table for label, table in zip(labels, each, strict=True)}
+    comparable = Comparable({}, side_by_side(grouped))
+    summary = with_repeats(SUMMARY, comparable, tables, FURTHER, {"m": "sample 1"})
+    line = summary.tables["repeats"].to_dicts()[0]
+    assert line["highest"] == pytest.approx((0.5 + 1) / 2)
+    assert line["lowest"] == pytest.approx((0.1 + 1 / 3) / 2)
+    # Shares of a region are no hits or misses.
+    assert line["agreement"] is None
+    assert line["words"] == "m on d, 3 samples: Dice lies between 21.7 and 75.0"
 
 
 def test_undefined_throughout_stays_undefined() -> None:

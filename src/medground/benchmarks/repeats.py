@@ -8,7 +8,7 @@ metric) and ``repeats_each`` (a line a member).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -20,8 +20,9 @@ from medground.benchmarks.base import Benchmark, Entry, Task
 from medground.benchmarks.comparable import Comparable, Rows, Sample, Side
 from medground.benchmarks.results import Summary
 from medground.metrics.bootstrap import Clusters, clusters
-from medground.metrics.differences import compare_means
-from medground.metrics.inference import Estimate, estimate_mean
+from medground.metrics.differences import Difference, compare_macros, compare_means
+from medground.metrics.inference import Estimate, estimate_macro, estimate_mean
+from medground.metrics.influence import Influence, of_mean
 
 
 class Repeating:
@@ -111,14 +112,13 @@ def _of_model(
         if len(by_label) < len(names):
             continue
         for samples in _samples(comparable, list(by_label.values())):
-            spec = samples[0].spec
+            spec, asked = samples[0].spec, _Asked.of(samples, comparable)
             where: dict[str, Any] = {
                 "model": model, "kind": kind, "dataset": place, "method": samples[0].method or part,
                 "metric": spec.name, "title": spec.title,
             }  # fmt: skip
-            values, by = _values(samples)
-            estimates = [estimate_mean(row, by, comparable.level) for row in values]
-            lines.append(where | {"members": len(names)} | _spread(values, by, estimates, comparable))
+            estimates = [asked.estimate(row) for row in asked.values]
+            lines.append(where | {"members": len(names)} | asked.spread(estimates))
             each += [
                 where | {"member": name, "value": e.value, "low": e.low, "high": e.high, "n": e.n}
                 for name, e in zip(names.values(), estimates, strict=True)
@@ -127,65 +127,107 @@ def _of_model(
 
 
 def _samples(comparable: Comparable, sides: Sequence[Side]) -> list[list[Sample]]:
-    """Return the samples that all members have, metric by metric: means over items, without their groups.
+    """Return the samples that all members have, one list a metric that is a mean over items, or over groups.
 
     Items are those of the first member; what a benchmark matches pair by pair is matched with the first.
     """
     gathered: dict[tuple[str, str, str], list[Sample]] = {}
     for number, side in enumerate(sides[1:], 1):
         for first, second in comparable.matched(sides[0], side):
-            if first.spec.statistic == "mean" and not first.groups:
+            if first.spec.statistic == "mean":
                 own = gathered.setdefault(first.key, [first])
                 if len(own) == number:
                     own.append(second)
-    return [own for own in gathered.values() if len(own) == len(sides)]
+    whole = {(metric, method) for metric, groups, method in gathered if not groups}
+    return [
+        own
+        for (metric, groups, method), own in gathered.items()
+        if len(own) == len(sides) and not (groups and (metric, method) in whole)
+    ]
 
 
-def _values(samples: Sequence[Sample]) -> tuple[NDArray[np.float64], Clusters]:
-    """Return ``(members, items)`` values, NaN where undefined, and the items' clusters."""
-    first = samples[0].table.select("item", "group", "patient")
-    columns = []
-    for sample in samples:
-        own = sample.table.select("item", "group", pl.col("value").cast(pl.Float64))
-        joined = first.join(own, on=["item", "group"], how="left", maintain_order="left")
-        columns.append(joined["value"].fill_null(np.nan).to_numpy())
-    return np.stack(columns), clusters(first["patient"].to_list(), first["item"].to_list())
+@dataclass(frozen=True)
+class _Asked:
+    """What the members did on the items of one metric.
 
-
-def _spread(
-    values: NDArray[np.float64],
-    by: Clusters,
-    estimates: Sequence[Estimate],
-    comparable: Comparable,
-) -> dict[str, Any]:
-    """Return agreement and range over members: ``agreement`` is the share of pairs of members with one value.
-
-    An item counts as agreed upon by two members where both have the same value, or both none. The range's interval is
-    that of the paired difference between the highest and the lowest; these two were chosen by their figures, so it
-    overstates what separates two members named beforehand.
+    Attributes:
+        values: ``(members, items)``, NaN where undefined.
+        by: clusters of the items.
+        groups: masks of the items of each group; empty: all items are one.
+        comparable: level and seed.
     """
-    pairs = list(combinations(range(len(values)), 2))
-    same = [(values[a] == values[b]) | (np.isnan(values[a]) & np.isnan(values[b])) for a, b in pairs]
-    agreed = estimate_mean(np.mean(same, 0), by, comparable.level)
-    known = {e.value: row for row, e in zip(values, estimates, strict=True) if e.value is not None}
-    if not known:
-        return {"agreement": agreed.value, "n": agreed.n}
-    gap = compare_means(known[max(known)], known[min(known)], by, comparable.level, comparable.seed)
-    return {
-        "agreement": agreed.value, "agreement_low": agreed.low, "agreement_high": agreed.high,
-        "mean": float(np.mean([e.value for e in estimates if e.value is not None])),
-        "lowest": min(known), "highest": max(known),
-        "range": max(known) - min(known), "range_low": gap.low, "range_high": gap.high,
-        "n": agreed.n, "n_undefined": int(np.isnan(values).any(0).sum()),
-    }  # fmt: skip
+
+    values: NDArray[np.float64]
+    by: Clusters
+    groups: Sequence[NDArray[np.bool_]]
+    comparable: Comparable
+
+    @classmethod
+    def of(cls, samples: Sequence[Sample], comparable: Comparable) -> _Asked:
+        first = samples[0].table.select("item", "group", "patient")
+        columns = []
+        for sample in samples:
+            own = sample.table.select("item", "group", pl.col("value").cast(pl.Float64))
+            joined = first.join(own, on=["item", "group"], how="left", maintain_order="left")
+            columns.append(joined["value"].fill_null(np.nan).to_numpy())
+        names = first["group"].to_numpy().astype(str)
+        groups = [names == name for name in dict.fromkeys(names)] if samples[0].groups else []
+        return cls(np.stack(columns), clusters(first["patient"].to_list(), first["item"].to_list()), groups, comparable)
+
+    def estimate(self, row: NDArray[np.float64]) -> Estimate:
+        """Return a member's mean, over groups where there are some."""
+        if not self.groups:
+            return estimate_mean(row, self.by, self.comparable.level)
+        return estimate_macro(self._parts(row), level=self.comparable.level)
+
+    def _parts(self, row: NDArray[np.float64]) -> list[Influence]:
+        return [of_mean(np.where(mask, row, np.nan), self.by) for mask in self.groups]
+
+    def _gap(self, one: NDArray[np.float64], two: NDArray[np.float64]) -> Difference:
+        level, seed = self.comparable.level, self.comparable.seed
+        if not self.groups:
+            return compare_means(one, two, self.by, level, seed)
+        pairs = list(zip(self._parts(one), self._parts(two), strict=True))
+        return compare_macros(pairs, level=level, seed=seed)
+
+    def _agreement(self) -> Estimate:
+        """Return the share of pairs of members with one value, of hits and misses; both without one agree too."""
+        known = self.values[~np.isnan(self.values)]
+        if not np.isin(known, (0.0, 1.0)).all():
+            return Estimate(None, reason="not a matter of hit or miss")
+        pairs = combinations(range(len(self.values)), 2)
+        v = self.values
+        same = [(v[a] == v[b]) | (np.isnan(v[a]) & np.isnan(v[b])) for a, b in pairs]
+        return estimate_mean(np.mean(same, 0), self.by, self.comparable.level)
+
+    def spread(self, estimates: Sequence[Estimate]) -> dict[str, Any]:
+        """Return agreement and range over members.
+
+        The range's interval is that of the paired difference between the highest and the lowest; these two were chosen
+        by their figures, so it overstates what separates two members named beforehand.
+        """
+        agreed = self._agreement()
+        told: dict[str, Any] = {
+            "agreement": agreed.value, "agreement_low": agreed.low, "agreement_high": agreed.high,
+            "n": self.values.shape[1], "n_undefined": int(np.isnan(self.values).any(0).sum()),
+        }  # fmt: skip
+        known = {e.value: row for row, e in zip(self.values, estimates, strict=True) if e.value is not None}
+        if not known:
+            return told
+        gap = self._gap(known[max(known)], known[min(known)])
+        return told | {
+            "mean": float(np.mean([e.value for e in estimates if e.value is not None])),
+            "lowest": min(known), "highest": max(known),
+            "range": max(known) - min(known), "range_low": gap.low, "range_high": gap.high,
+        }  # fmt: skip
 
 
 def _words(line: Mapping[str, Any]) -> str | None:
     """Return agreement and range as a sentence; None where there is no figure."""
     if line.get("range") is None:
         return None
-    return (
-        f"{line['model']} on {line['dataset']}: {line['members']} {line['kind']}s agree with each other on "
-        f"{100 * line['agreement']:.1f} % of {line['n']} items; {line['title']} lies between "
-        f"{100 * line['lowest']:.1f} and {100 * line['highest']:.1f}"
-    )
+    who = f"{line['model']} on {line['dataset']}, {line['members']} {line['kind']}s"
+    lies = f"{line['title']} lies between {100 * line['lowest']:.1f} and {100 * line['highest']:.1f}"
+    if line["agreement"] is None:
+        return f"{who}: {lies}"
+    return f"{who}: agree with each other on {100 * line['agreement']:.1f} % of {line['n']} items; {lies}"

@@ -86,6 +86,13 @@ class Handler(BaseHTTPRequestHandler):
             self.connection.close()
             return
         text = reply["raw_body"] if "raw_body" in reply else json.dumps(reply["body"])
+        if "cut_at" in reply:  # a connection that ends in the middle of the answer
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text.encode()[: reply["cut_at"]])
+            self.close_connection = True
+            return
         self._send(reply.get("status", 200), text, reply.get("headers", {}))
 
     def _send(self, status: int, text: str, headers: dict[str, str]) -> None:

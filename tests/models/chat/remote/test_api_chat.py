@@ -152,6 +152,18 @@ def test_what_is_no_answer_is_tried_again_and_then_an_error(stub: Any, chat: Any
     assert stub.seen == 3
 
 
+@pytest.mark.parametrize("cut", [0, 1, 40])
+def test_half_an_answer_is_none(stub: Any, chat: Any, answered: Any, cut: int) -> None:
+    stub.answer = lambda n, b: {"body": answered("no"), **({"cut_at": cut} if n < 2 else {})}
+    model = chat()
+    (reply,) = model.reply([ask()])
+    assert (reply.outcome, reply.text, stub.seen) == ("ok", "no", 3)
+    stub.answer = lambda n, b: {"body": answered("no"), "cut_at": cut}
+    (lost,) = model.reply([ask("again")])
+    assert (lost.outcome, lost.text) == ("error", "")
+    assert len(model._cache) == 1
+
+
 def test_a_stalled_server_is_a_timeout(stub: Any, chat: Any, answered: Any) -> None:
     stub.answer = lambda n, b: {"delay_s": 1.0, "body": answered()}
     start = time.monotonic()

@@ -116,9 +116,41 @@ def test_repeated_samples_stand_in_a_table_of_their_own(stub: Any, answered: Any
     each = summary.tables["repeats_each"].filter(metric="accuracy")
     assert each["member"].to_list() == ["sample 1", "sample 2"]
     assert line["range"] == pytest.approx(abs(each["value"][0] - each["value"][1]))
-    assert any("2 samples agree with each other" in note for note in summary.notes)
+    assert any("2 samples: agree with each other" in note for note in summary.notes)
     html = write_report([tmp_path / "run"]).read_text()
     assert "The same model once more" in html
-    assert "2 samples agree with each other" in html
+    assert "2 samples: agree with each other" in html
     # The same folder is assembled again from its own run file.
     assert run_session(assemble(parse_run_file(data)), tmp_path / "run").reused == report.chunks
+
+
+def test_a_grounder_made_of_a_repeated_model_is_repeated(
+    stub: Any, answered: Any, tiny_manifest: Path, tmp_path: Path
+) -> None:
+    def answer(number: int, body: dict[str, Any]) -> dict[str, Any]:
+        text = json.dumps(body["messages"])
+        box = [100, 100, 500, 500] if body["seed"] == 0 else [500, 500, 900, 900]
+        return {
+            "body": answered(json.dumps({"boxes": [box]} if "boxes" in text or "box [" in text else {"answer": "yes"}))
+        }
+
+    stub.answer = answer
+    served = {"name": "api_chat", "base_url": stub.url, "model": "stub-1", "cache": "none", "structured": "text"}
+    twice = {"name": "repeated", "of": served, "samples": 2, "temperature": 1.0}
+    model = {"name": "chat_grounder", "label": "g", "of": twice, "box_format": "thousandths"}
+    data = {
+        "name": "r",
+        "benchmark": {
+            "name": "xbench",
+            "replicates": 0,
+            "datasets": [{"name": "manifest", "root": str(tiny_manifest)}],
+        },
+        "models": [model],
+        "engine": {"workers": 0, "torch_threads": 1},
+    }
+    summary = run_session(assemble(parse_run_file(data)), tmp_path / "run").summary
+    assert {cell.model for cell in summary.cells} == {"g"}
+    assert {facts.label for facts in summary.models} == {"g"}
+    metrics = summary.tables["repeats"]["metric"].to_list()
+    assert metrics
+    assert read_ledger(tmp_path / "run")[0]["asked"].keys() == {"g", "g, sample 2"}
