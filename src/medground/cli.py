@@ -184,11 +184,11 @@ def table(
     from medground.commands import table as tables
 
     wanted = tables.Wanted(_names(columns), by, _names(models), intervals, digits)
-    made = tables.table_of(runs, wanted)
+    shown = tables.table_of(runs, wanted)
     if form is TableForm.text:
-        terminal.show_table(made, "")
+        terminal.show_table(shown, "")
     else:
-        typer.echo(tables.written(made, form.value), nl=False)
+        typer.echo(tables.written(shown, form.value), nl=False)
 
 
 @app.command("import")
@@ -230,8 +230,8 @@ def list_(
     from medground import terminal
     from medground.commands import catalogue
 
-    found = catalogue.components(kind)
-    terminal.show_components(found, {} if json else catalogue.summaries(found), as_json=json)
+    components = catalogue.components(kind)
+    terminal.show_components(components, {} if json else catalogue.summaries(components), as_json=json)
 
 
 @app.command()

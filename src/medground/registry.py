@@ -133,7 +133,7 @@ def _from_path(kind: Kind, name: str) -> type[Any]:
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     try:
-        found = getattr(import_module(module), attribute)
+        cls = getattr(import_module(module), attribute)
     except (ImportError, AttributeError) as error:
         raise RegistryError(
             f"the {kind} {name!r} cannot be imported",
@@ -142,9 +142,9 @@ def _from_path(kind: Kind, name: str) -> type[Any]:
             got=f"{type(error).__name__}: {error}",
             fix="run the command in the folder that holds the module, or install it as a package",
         ) from error
-    if not inspect.isclass(found):
-        raise RegistryError(f"{name!r} is not a class", got=type(found).__name__, expected=f"a {kind} class")
-    return found
+    if not inspect.isclass(cls):
+        raise RegistryError(f"{name!r} is not a class", got=type(cls).__name__, expected=f"a {kind} class")
+    return cls
 
 
 def _named_class(module: Any, name: str) -> type[Any]:

@@ -249,9 +249,9 @@ def _models(run: RunFile, base: Path | None) -> tuple[list[Entry], list[dict[str
         Component(name=m.name, label=m.label, **m.given(names)) for m, names in zip(run.models, known, strict=True)
     ]
     entries, specs = _entries("model", plain, "models", base, shared=shared)
-    said = [m.declared(names) for m, names in zip(run.models, known, strict=True)]
+    declarations = [m.declared(names) for m, names in zip(run.models, known, strict=True)]
     places = [f"models.{i} ({m.name})" for i, m in enumerate(run.models)]
-    read = [read_declared(one, base, place) for one, place in zip(said, places, strict=True)]
+    read = [read_declared(one, base, place) for one, place in zip(declarations, places, strict=True)]
     declared = [declared for declared, _ in read]
     entries = [replace(entry, declared=d) for entry, d in zip(entries, declared, strict=True)]
     return entries, [spec | resolved for spec, (_, resolved) in zip(specs, read, strict=True)]

@@ -162,13 +162,13 @@ def show_verification(results: Sequence[CaseResult], *, as_json: bool) -> None:
     _table("Golden cases", rows)
 
 
-def show_components(found: Mapping[str, Sequence[str]], what: Mapping[str, str], *, as_json: bool) -> None:
+def show_components(components: Mapping[str, Sequence[str]], what: Mapping[str, str], *, as_json: bool) -> None:
     """Show names by kind, each with one line of what it is."""
     if as_json:
-        _print_json(found)
+        _print_json(components)
         return
-    longest = max((len(name) for names in found.values() for name in names), default=0)
-    for kind, names in found.items():
+    longest = max((len(name) for names in components.values() for name in names), default=0)
+    for kind, names in components.items():
         lines = [f"{name:{longest}}  {what.get(name, '')}".rstrip() for name in names]
         _echo("\n  ".join([f"{kind}:", *(lines or ["(none yet)"])]))
 

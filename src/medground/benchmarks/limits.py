@@ -65,8 +65,8 @@ class Limit:
         what = self.metric or f"“{self.question}”"
         of = ", ".join(filter(None, [self.model, self.dataset, self.group]))
         bounds = [(words, getattr(self, name)) for name, words in zip(_BOUNDS, _BOUND_WORDS, strict=True)]
-        said = [f"{words} {value:g}" for words, value in bounds if value is not None]
-        return f"{what}{f' of {of}' if of else ''} {' and '.join(said)}".strip()
+        stated = [f"{words} {value:g}" for words, value in bounds if value is not None]
+        return f"{what}{f' of {of}' if of else ''} {' and '.join(stated)}".strip()
 
 
 _BOUND_WORDS = ("at least", "at most", "above its floor by")

@@ -91,8 +91,8 @@ def words(record: Mapping[str, Any], specs: Mapping[str, MetricSpec]) -> str | N
     if record["scope"] not in {ALL, MACRO}:
         return None
     figures = _figures(record, specs[record["metric"]])
-    said = _SAYS.get(record["decision"], "whether looking adds to {title} on {dataset} cannot be told: {figures}")
-    return f"{record['first']}: {said.format(title=record['title'], dataset=record['dataset'], figures=figures)}"
+    sentence = _SAYS.get(record["decision"], "whether looking adds to {title} on {dataset} cannot be told: {figures}")
+    return f"{record['first']}: {sentence.format(title=record['title'], dataset=record['dataset'], figures=figures)}"
 
 
 def _figures(record: Mapping[str, Any], spec: MetricSpec) -> str:

@@ -86,9 +86,9 @@ def with_repeats(
             names = {e.label: e.repeat for e in members if e.repeat_of == model and e.repeat.startswith(kind)}
             if names:
                 first_name = first if first.startswith(kind) else f"{kind} of the table"
-                made = _of_model(comparable, rows, model, kind, {model: first_name, **names})
-                lines += made[0]
-                each += made[1]
+                own = _of_model(comparable, rows, model, kind, {model: first_name, **names})
+                lines += own[0]
+                each += own[1]
     lines = [line | {"words": _words(line)} for line in lines]
     tables = {"repeats": lines, "repeats_each": each}
     added = {name: pl.DataFrame(part, infer_schema_length=None) for name, part in tables.items() if part}

@@ -355,16 +355,16 @@ def with_floors(cells: Sequence[Cell], metrics: Iterable[MetricSpec]) -> list[Ce
             return own
         return constant if metric is None else values.get((*cell.key[:-1], metric))
 
-    made = []
+    floored = []
     for cell in cells:
         spec = specs.get(cell.metric)
         if spec is None:
-            made.append(cell)
+            floored.append(cell)
             continue
         floor = beside(cell, cell.floor, spec.floor_metric, spec.floor_value)
         ceiling = beside(cell, cell.ceiling, spec.ceiling_metric, spec.ceiling_value)
-        made.append(replace(cell, floor=floor, ceiling=ceiling))
-    return made
+        floored.append(replace(cell, floor=floor, ceiling=ceiling))
+    return floored
 
 
 def frame(cells: Sequence[Cell]) -> pl.DataFrame:

@@ -43,10 +43,10 @@ def components(kind: str | None = None) -> dict[str, list[str]]:
     return {k: list(_protocols()) if k == PROTOCOLS else registry.names(PLURALS[k]) for k in wanted}
 
 
-def summaries(found: Mapping[str, Sequence[str]]) -> dict[str, str]:
+def summaries(listed: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """Return name -> the first line of its documentation, read from its file: nothing is imported."""
     lines: dict[str, str] = {}
-    for plural, names in found.items():
+    for plural, names in listed.items():
         kind = PLURALS.get(plural)
         modules = registry.builtin(kind) if kind else {}
         lines |= {name: _first_line(modules[name], name) for name in names if name in modules}

@@ -62,7 +62,7 @@ def command_of(name: str, function: Callable[..., object], benchmark: type[Any] 
     hints = typing.get_type_hints(function, include_extras=True)
     meanings = registry.documented(function)
     parameters = [
-        made for p in inspect.signature(function).parameters.values() for made in _options(p, hints, meanings)
+        parameter for p in inspect.signature(function).parameters.values() for parameter in _options(p, hints, meanings)
     ]
 
     def command(**given: Any) -> None:

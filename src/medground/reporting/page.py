@@ -82,7 +82,7 @@ def _hash(text: str) -> str:
 @cache
 def environment() -> Environment:
     """Return the templates of every page: everything is escaped, and a name that is not there is an error."""
-    made = Environment(
+    templates = Environment(
         loader=FunctionLoader(_template),
         autoescape=True,
         undefined=StrictUndefined,
@@ -90,10 +90,10 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     # In the order given, and never a NaN, which is no JSON.
-    made.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
-    made.globals |= {"downloads": downloads, "families": families, "link": link}
-    made.filters |= {"unbroken": unbroken, "breakable": breakable}
-    return made
+    templates.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
+    templates.globals |= {"downloads": downloads, "families": families, "link": link}
+    templates.filters |= {"unbroken": unbroken, "breakable": breakable}
+    return templates
 
 
 def _template(name: str) -> str | None:

@@ -58,11 +58,11 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
 
 
 def _session(session: Mapping[str, Any]) -> str:
-    said = f"{session['started']} to {session.get('ended') or 'an unknown end'}: {session['outcome']}, "
-    said += f"{session.get('chunks_computed', 0)} chunks computed, {session.get('chunks_reused', 0)} reused, "
-    said += f"on {', '.join(session.get('devices', ['an unknown device']))}"
+    sentence = f"{session['started']} to {session.get('ended') or 'an unknown end'}: {session['outcome']}, "
+    sentence += f"{session.get('chunks_computed', 0)} chunks computed, {session.get('chunks_reused', 0)} reused, "
+    sentence += f"on {', '.join(session.get('devices', ['an unknown device']))}"
     changed = session.get("environment_changed")
-    return f"{said}; the environment had changed: {json.dumps(changed)}" if changed else said
+    return f"{sentence}; the environment had changed: {json.dumps(changed)}" if changed else sentence
 
 
 def _counts(counts: Mapping[str, Any]) -> str:

@@ -71,14 +71,14 @@ def _permission(images: Images, *, redistributable: bool) -> tuple[bool, str]:
 def maps_of(run: Run, model: str, dataset: str, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Map]:
     """Return the maps that a run kept for the pairs ``keys``; those that it did not keep are absent."""
     wanted = set(keys)
-    found: dict[tuple[str, str], Map] = {}
+    maps: dict[tuple[str, str], Map] = {}
     for transcript in read_transcripts(run.folder, (model, dataset), {case for case, _ in wanted}):
         for answer in transcript.answers("model", "ground"):
             for name, array in answer.arrays.items():
                 key = transcript.item_id, name.removeprefix("map/")
                 if name.startswith("map/") and key in wanted:
-                    found[key] = np.asarray(array, np.float32)
-    return found
+                    maps[key] = np.asarray(array, np.float32)
+    return maps
 
 
 def map_file(run: Run, model: str, file: str, sha256: str) -> Map | None:

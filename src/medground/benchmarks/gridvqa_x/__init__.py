@@ -136,10 +136,10 @@ class GridVQAX:
             if given is not None and given not in labels:
                 raise ConfigError("no model of the run has this label", got=given, expected=", ".join(labels))
         reasons = self.reasons or next(label for label in labels if label != self.shortcut)
-        found = {(reasons, "pure"): "pure"}
+        regimes = {(reasons, "pure"): "pure"}
         for shortcut in (label for label in labels if label != reasons):
-            found |= {(shortcut, "spurious"): "spurious", (shortcut, "pure"): "cross"}
-        return found
+            regimes |= {(shortcut, "spurious"): "spurious", (shortcut, "pure"): "cross"}
+        return regimes
 
     def withheld(self) -> Sequence[str]:
         """Nothing: scenes are drawn, those of a folder too."""
@@ -207,10 +207,10 @@ class GridVQAX:
 
     def notes(self) -> list[str]:
         """Return the plan of calls, and what a reader must know of the scenes."""
-        said = [f"explainers plan at most {self.planned_calls} model calls a scene (budget {self.budget})"]
+        notes = [f"explainers plan at most {self.planned_calls} model calls a scene (budget {self.budget})"]
         if self.confusers == "released":
-            said.append("confusers as released: about a quarter of the relations can be dropped unnoticed")
-        return said
+            notes.append("confusers as released: about a quarter of the relations can be dropped unnoticed")
+        return notes
 
     def manifest(self) -> Mapping[str, Any]:
         """Scenes, regimes and explainers with all their parameters."""

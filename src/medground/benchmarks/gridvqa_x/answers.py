@@ -13,11 +13,11 @@ from medground.explainers.base import Attribution, Scores
 _EXTRA = "extra/"
 
 
-def kept_attribution(found: Attribution) -> Answer:
+def kept_attribution(explanation: Attribution) -> Answer:
     """Return an attribution as it is kept; maps that are none become a reason, whoever made them."""
-    reason = found.reason
+    reason = explanation.reason
     maps: dict[str, NDArray[Any]] = {}
-    for name, values in (("image", found.image), ("text", found.text)):
+    for name, values in (("image", explanation.image), ("text", explanation.text)):
         if values is None:
             continue
         problem = _problem(values, 2 if name == "image" else 1)
@@ -25,8 +25,8 @@ def kept_attribution(found: Attribution) -> Answer:
             maps[name] = np.asarray(values, dtype=np.float64)
         else:
             reason = f"the {name} map {problem}"
-    record = {"target": int(found.target), "calls": int(found.calls), "reason": reason}
-    return Answer(record, maps | _figures(found.extras))
+    record = {"target": int(explanation.target), "calls": int(explanation.calls), "reason": reason}
+    return Answer(record, maps | _figures(explanation.extras))
 
 
 def _problem(values: Any, axes: int) -> str | None:
@@ -65,15 +65,15 @@ def _extras(answer: Answer) -> dict[str, Any]:
     return {n.removeprefix(_EXTRA): float(v) for n, v in answer.arrays.items() if n.startswith(_EXTRA)}
 
 
-def kept_scores(found: Scores) -> Answer:
+def kept_scores(synergy: Scores) -> Answer:
     """Return the scores of a pool as they are kept."""
     arrays: dict[str, NDArray[Any]] = {
-        "each": np.asarray(found.each, np.float64),
-        "overall": np.array(found.overall, np.float64),
+        "each": np.asarray(synergy.each, np.float64),
+        "overall": np.array(synergy.overall, np.float64),
     }
-    if "projected_answer" in found.extras:
-        arrays["projected_answer"] = np.asarray(found.extras["projected_answer"], np.int64)
-    return Answer({}, arrays | _figures(found.extras))
+    if "projected_answer" in synergy.extras:
+        arrays["projected_answer"] = np.asarray(synergy.extras["projected_answer"], np.int64)
+    return Answer({}, arrays | _figures(synergy.extras))
 
 
 def scores(answer: Answer) -> Scores:

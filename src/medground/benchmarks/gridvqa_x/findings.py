@@ -28,16 +28,16 @@ def findings(rows: pl.DataFrame, globals_: Sequence[Mapping[str, Any]]) -> list[
     """
     local = rows.filter(pl.col("scope") == "local")
     methods = [str(method) for method in local["method"].unique(maintain_order=True)]
-    found = [
+    sentences = [
         _alike(local.filter(pl.col("method") == method), method, modality)
         for method in methods
         for modality in ("image", "text")
     ]
-    found += [_depth(check) for check in globals_ if check["subset"] == "mixed"]
-    found += [
+    sentences += [_depth(check) for check in globals_ if check["subset"] == "mixed"]
+    sentences += [
         _leak(local.filter((pl.col("method") == method) & (pl.col("form") == "exists")), method) for method in methods
     ]
-    return [line for line in found if line]
+    return [line for line in sentences if line]
 
 
 def _alike(rows: pl.DataFrame, method: str, modality: str) -> dict[str, Any]:
@@ -47,18 +47,18 @@ def _alike(rows: pl.DataFrame, method: str, modality: str) -> dict[str, Any]:
         return {}
     values = [part[f"{modality}_mass"].cast(pl.Float64).fill_null(float("nan")).to_numpy() for part in parts]
     by = [clusters(part["scene_id"].to_list()) for part in parts]
-    found = difference_of_groups(values[1], values[0], by[1], by[0])
-    if found.value is None:
+    difference = difference_of_groups(values[1], values[0], by[1], by[0])
+    if difference.value is None:
         return {}
     first, second = (float(mean_defined(v).number) for v in values)
-    low, high = found.low, found.high
+    low, high = difference.low, difference.high
     words: dict[decide.Word, str] = {
         "better": "higher for the shortcut",
         "worse": "lower for the shortcut",
         "equivalent": "alike",
         "cannot be told": OPEN,
     }
-    word = words[decide.decide_level(found, 0.0, _MASS, _RULE).word]
+    word = words[decide.decide_level(difference, 0.0, _MASS, _RULE).word]
     return {
         "pattern": f"{method}: {modality} mass on the causal mask, shortcut minus reasoning",
         "reasoning": first,

@@ -52,7 +52,7 @@ def _global(data: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for check in data["additive_fallacy"]:
         if check["subset"] == "mixed":
             means = {r: check[r].get("mean") for r in REGIMES}
-            shown = {r: " ".join(f"{m:.3g}" for m in found) if found else None for r, found in means.items()}
+            shown = {r: " ".join(f"{m:.3g}" for m in values) if values else None for r, values in means.items()}
             yield _line("Global explainers", check["method"], "depth 1 2 3", shown, check["verdict"])
 
 

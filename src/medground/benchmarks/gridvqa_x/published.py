@@ -48,16 +48,16 @@ def _locals(cells: pl.DataFrame) -> Iterator[dict[str, Any]]:
                 & pl.col("metric").str.starts_with(short)
             )
             column = figure(_MODALITY[modality], metric)
-            found = dict(printed.filter(named).select("metric", "value").iter_rows())
+            by_metric = dict(printed.filter(named).select("metric", "value").iter_rows())
             yield _line(
-                "local", regime, model.lower(), column, "all", found, _ours(cells, regime, model, column, "all", "")
+                "local", regime, model.lower(), column, "all", by_metric, _ours(cells, regime, model, column, "all", "")
             )
 
 
 def _emap(cells: pl.DataFrame) -> Iterator[dict[str, Any]]:
     printed = table("table2_emap_synergy_by_depth")
     for regime, group in printed.select("dataset", "group").unique(maintain_order=True).iter_rows():
-        found = dict(
+        by_depth = dict(
             printed.filter((pl.col("dataset") == regime) & (pl.col("group") == group))
             .select("metric", "value")
             .iter_rows()
@@ -69,7 +69,7 @@ def _emap(cells: pl.DataFrame) -> Iterator[dict[str, Any]]:
             "emap",
             "score",
             group,
-            found,
+            by_depth,
             _ours(cells, regime, "emap", "score", "mixed_depth", depth),
             1,
         )

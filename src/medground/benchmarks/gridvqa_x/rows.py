@@ -73,31 +73,33 @@ def blank(scene: Scene, method: str, scope: str) -> dict[str, Any]:
     return dict.fromkeys(SCHEMA.names()) | known
 
 
-def local_row(scene: Scene, method: str, found: Attribution, answers: Mapping[str, Any]) -> dict[str, Any]:
+def local_row(scene: Scene, method: str, attribution: Attribution, answers: Mapping[str, Any]) -> dict[str, Any]:
     """Return what an attribution says about a scene.
 
     Args:
         scene: with its objects.
         method: name of the explainer.
-        found: maps of cells or pixels, and of words.
+        attribution: maps of cells or pixels, and of words.
         answers: ``said``, ``right`` and ``target`` of the row.
     """
     truth = check(scene.things, scene.question, scene.grid)
-    row: dict[str, Any] = blank(scene, method, "local") | dict(answers) | {"calls": found.calls, "reason": found.reason}
-    figures = {name: value for name, value in found.extras.items() if isinstance(value, float)}
+    row: dict[str, Any] = (
+        blank(scene, method, "local") | dict(answers) | {"calls": attribution.calls, "reason": attribution.reason}
+    )
+    figures = {name: value for name, value in attribution.extras.items() if isinstance(value, float)}
     row["extra"] = json.dumps(figures, sort_keys=True) if figures else None
-    if found.image is not None:
-        row["image_map"] = by_cell(found.image, scene.grid).ravel().tolist()
-        row["image_flat"] = is_flat(found.image)
-    if found.text is not None:
-        row["text_map"] = found.text.tolist()
-        row["text_flat"] = is_flat(found.text)
+    if attribution.image is not None:
+        row["image_map"] = by_cell(attribution.image, scene.grid).ravel().tolist()
+        row["image_flat"] = is_flat(attribution.image)
+    if attribution.text is not None:
+        row["text_map"] = attribution.text.tolist()
+        row["text_flat"] = is_flat(attribution.text)
     if not truth.causal:
         return row | {"reason": NO_ANNOTATION}
-    if found.image is not None:
-        row |= _image_figures(scene, truth, found.image)
-    if found.text is not None:
-        row |= _text_figures(scene, found.text)
+    if attribution.image is not None:
+        row |= _image_figures(scene, truth, attribution.image)
+    if attribution.text is not None:
+        row |= _text_figures(scene, attribution.text)
     return row
 
 

@@ -152,16 +152,16 @@ def _wide(cells: pl.DataFrame, scope: str) -> pl.DataFrame:
 
 def _pictures(rows: pl.DataFrame) -> list[dict[str, Any]]:
     """Return the scenes that a report draws: objects and masks, and the maps of every regime side by side."""
-    found: dict[str, dict[str, Any]] = {}
+    by_scene: dict[str, dict[str, Any]] = {}
     for row in rows.filter(pl.col("scene").is_not_null()).iter_rows(named=True):
-        held = found.setdefault(row["scene_id"], {"scene": json.loads(row["scene"]), "answers": {}, "maps": []})
+        held = by_scene.setdefault(row["scene_id"], {"scene": json.loads(row["scene"]), "answers": {}, "maps": []})
         held["answers"][row["regime"]] = row["said"]
-    local = rows.filter(pl.col("scope") == "local", pl.col("scene_id").is_in(list(found)))
+    local = rows.filter(pl.col("scope") == "local", pl.col("scene_id").is_in(list(by_scene)))
     for row in local.iter_rows(named=True):
-        found[row["scene_id"]]["maps"].append(
+        by_scene[row["scene_id"]]["maps"].append(
             {
                 key: row[key]
                 for key in ("regime", "method", "target", "image_map", "text_map", "image_mass", "text_mass", "reason")
             }
         )
-    return list(found.values())
+    return list(by_scene.values())

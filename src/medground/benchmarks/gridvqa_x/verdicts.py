@@ -59,16 +59,16 @@ def local_checks(rows: pl.DataFrame, seed: int, level: float) -> list[dict[str, 
         level: coverage of the intervals.
     """
     kept = rows.filter((pl.col("scope") == "local") & _RELATIONAL)
-    found = []
+    checks = []
     for method in kept["method"].unique(maintain_order=True):
         pure, cross = (
             kept.filter((pl.col("method") == method) & (pl.col("regime") == regime)) for regime in ("pure", "cross")
         )
         pairs = pure.join(cross, on="scene_id", suffix="_cross", maintain_order="left")
         if len(pairs):
-            found += [_compared(pairs, method, modality, seed, level) for modality in EVIDENCE]
-    told = correct([check["found"] for check in found], "explainers and modalities", seed)
-    return [_decided(check, difference) for check, difference in zip(found, told, strict=True)]
+            checks += [_compared(pairs, method, modality, seed, level) for modality in EVIDENCE]
+    told = correct([check["found"] for check in checks], "explainers and modalities", seed)
+    return [_decided(check, difference) for check, difference in zip(checks, told, strict=True)]
 
 
 def _compared(pairs: pl.DataFrame, method: str, modality: Modality, seed: int, level: float) -> dict[str, Any]:
@@ -98,22 +98,22 @@ def _compared(pairs: pl.DataFrame, method: str, modality: Modality, seed: int, l
     }
 
 
-def _decided(check: Mapping[str, Any], found: Difference) -> dict[str, Any]:
+def _decided(check: Mapping[str, Any], difference: Difference) -> dict[str, Any]:
     """Return a check as JSON takes it, with what follows."""
     kept = {key: value for key, value in check.items() if key != "found"}
-    said = decide.decide_difference(found, _MASS, RULE, reliability=check["reliability"])
+    decision = decide.decide_difference(difference, _MASS, RULE, reliability=check["reliability"])
     return kept | {
-        "verdict": _WORDS[said.word] if found.value is not None else "undefined",
-        "answer": said.answer,
-        "because": said.because,
-        "margin": said.margin,
-        "difference": found.value,
-        "low": found.low,
-        "high": found.high,
-        "p": found.p,
-        "p_family": found.p_claim,
-        "family": found.family,
-        "reason": found.reason if found.value is None else None,
+        "verdict": _WORDS[decision.word] if difference.value is not None else "undefined",
+        "answer": decision.answer,
+        "because": decision.because,
+        "margin": decision.margin,
+        "difference": difference.value,
+        "low": difference.low,
+        "high": difference.high,
+        "p": difference.p,
+        "p_family": difference.p_claim,
+        "family": difference.family,
+        "reason": difference.reason if difference.value is None else None,
     }
 
 
@@ -241,13 +241,13 @@ def _additive(cells: Cells, place: tuple[str, str], check: Mapping[str, Any]) ->
 
 def _distance(pairs: pl.DataFrame, modality: str) -> float | None:
     """Return the mean total variation between the two models' maps of a scene, each scaled to mass one."""
-    found = []
+    distances = []
     for mine, theirs in pairs.select(f"{modality}_map", f"{modality}_map_cross").iter_rows():
         if mine is not None and theirs is not None:
             p, q = np.abs(np.array(mine)), np.abs(np.array(theirs))
             if p.sum() > 0 and q.sum() > 0:
-                found.append(0.5 * float(np.abs(p / p.sum() - q / q.sum()).sum()))
-    return math.fsum(found) / len(found) if found else None
+                distances.append(0.5 * float(np.abs(p / p.sum() - q / q.sum()).sum()))
+    return math.fsum(distances) / len(distances) if distances else None
 
 
 def global_checks(rows: pl.DataFrame, replicates: int, seed: int) -> list[dict[str, Any]]:
@@ -259,31 +259,36 @@ def global_checks(rows: pl.DataFrame, replicates: int, seed: int) -> list[dict[s
         seed: of the bootstrap.
     """
     kept = rows.filter(pl.col("scope") == "global")
-    found = []
+    checks = []
     for method in kept["method"].unique(maintain_order=True):
         for subset, chosen in (("mixed", pl.col("type") == "M"), ("relational", _RELATIONAL)):
             part = kept.filter((pl.col("method") == method) & chosen)
-            found.append({"method": method, "subset": subset} | _checked(part, replicates, seed))
-    return found
+            checks.append({"method": method, "subset": subset} | _checked(part, replicates, seed))
+    return checks
 
 
 def _checked(rows: pl.DataFrame, replicates: int, seed: int) -> dict[str, Any]:
     by_regime = {regime: _by_depth(rows.filter(pl.col("regime") == regime)) for regime in ("pure", "spurious", "cross")}
-    said: dict[str, Any] = {}
+    by_series: dict[str, Any] = {}
     for regime, depths in by_regime.items():
         try:
-            said[regime] = shown(series(depths, resamples=replicates, seed=seed))
+            by_series[regime] = shown(series(depths, resamples=replicates, seed=seed))
         except MetricError as error:
-            said[regime] = {"reason": error.what}
+            by_series[regime] = {"reason": error.what}
     try:
         check = additive_fallacy(by_regime["pure"], by_regime["spurious"], resamples=replicates, seed=seed)
     except MetricError as error:
-        return said | {"verdict": "undefined", "answer": "cannot be told", "reason": error.what}
+        return by_series | {"verdict": "undefined", "answer": "cannot be told", "reason": error.what}
     told = decide_additive(by_regime["pure"], by_regime["spurious"])
     parts = {"rises": told.rises, "flat": told.flat, "low": told.low}
     rules = {"rule_a": check.passes_mean_rule, "rule_b": check.passes_confident_rule, "by_means": _said(check)}
     word = {"yes": "passes", "no": "fails"}.get(told.answer, told.answer)
-    return said | rules | parts | {"verdict": f"{word}: {told.because}", "answer": told.answer, "because": told.because}
+    return (
+        by_series
+        | rules
+        | parts
+        | {"verdict": f"{word}: {told.because}", "answer": told.answer, "because": told.because}
+    )
 
 
 def _by_depth(rows: pl.DataFrame) -> list[NDArray[np.float64]]:
@@ -306,9 +311,9 @@ def _said(check: Fallacy) -> str:
     return "fails: " + ", ".join(fault for fault in faults if fault)
 
 
-def shown(found: Series) -> Mapping[str, Any]:
+def shown(means: Series) -> Mapping[str, Any]:
     """Return a series as JSON takes it."""
-    return {key: _plain(value) for key, value in asdict(found).items()}
+    return {key: _plain(value) for key, value in asdict(means).items()}
 
 
 def _plain(value: Any) -> Any:

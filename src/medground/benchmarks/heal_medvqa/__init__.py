@@ -194,5 +194,5 @@ class HealMedVQA:
 
     def notes(self) -> list[str]:
         """Return what must be known beforehand: where anatomies come from, and which margins decide."""
-        said = [f"{label}: {facts['statement']}" for label, facts in self._about().items()]
-        return [*said, f"decisions about rates: {self.rules['rate'].in_words()}"]
+        notes = [f"{label}: {facts['statement']}" for label, facts in self._about().items()]
+        return [*notes, f"decisions about rates: {self.rules['rate'].in_words()}"]

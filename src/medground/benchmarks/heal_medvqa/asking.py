@@ -70,7 +70,7 @@ def _pasted(variant: Variant, anatomy: str, target: Picture, gallery: Gallery, r
     region, lesion = target.masks[variant.region], target.lesions.get(variant.finding)
     here = None if lesion is None else touching(lesion, target.masks[anatomy])
     donor = target if variant.donor == target.radiograph.case_id else gallery.picture(variant.donor)
-    made = paste(
+    pasted = paste(
         target.radiograph.pixels,
         region,
         donor.radiograph.pixels,
@@ -79,14 +79,14 @@ def _pasted(variant: Variant, anatomy: str, target: Picture, gallery: Gallery, r
         here,
     )
     step = f"{variant.region} replaced ({rule.in_words()})"
-    radiograph = replace(target.radiograph, pixels=made.pixels, steps=(*target.radiograph.steps, step))
+    radiograph = replace(target.radiograph, pixels=pasted.pixels, steps=(*target.radiograph.steps, step))
     notes = {
         "region": variant.region,
         "donor": variant.donor,
-        "residue_hard": made.residue_hard,
-        "residue_soft": made.residue_soft,
+        "residue_hard": pasted.residue_hard,
+        "residue_soft": pasted.residue_soft,
         "cover": None if here is None else float((here & region).sum() / region.sum()),
-        "clipped": made.clipped,
+        "clipped": pasted.clipped,
     }
     return Shown(radiograph, notes)
 

@@ -112,11 +112,11 @@ def _blind(asked: Sequence[Known], others: Sequence[Known], key: Callable[[Known
     return [learnt.get(k, 0.5) for k in keys]
 
 
-def _floor(name: str, asked: Sequence[Known], said: Sequence[float]) -> Floor:
+def _floor(name: str, asked: Sequence[Known], answers: Sequence[float]) -> Floor:
     n_yes = sum(q.yes for q in asked)
     n_no = len(asked) - n_yes
     if not n_yes or not n_no:
         return Floor(name, None, n_yes, n_no)
-    right_yes = sum(says for q, says in zip(asked, said, strict=True) if q.yes)
-    right_no = sum(1.0 - says for q, says in zip(asked, said, strict=True) if not q.yes)
+    right_yes = sum(says for q, says in zip(asked, answers, strict=True) if q.yes)
+    right_no = sum(1.0 - says for q, says in zip(asked, answers, strict=True) if not q.yes)
     return Floor(name, 50.0 * (right_yes / n_yes + right_no / n_no), n_yes, n_no)

@@ -78,15 +78,15 @@ class CaseGallery:
 
     @cached_property
     def _surveys(self) -> Sequence[Survey]:
-        made = [survey for case in self._cases.values() if (survey := self._survey(case)) is not None]
-        if not made:
+        surveys = [survey for case in self._cases.values() if (survey := self._survey(case)) is not None]
+        if not surveys:
             raise DatasetError(
                 "no case of the dataset has an anatomy mask",
                 where=self.dataset.name,
                 expected="masks named by the dataset's case ids",
                 got=f"{len(self._cases)} cases, such as {', '.join(list(self._cases)[:3])}",
             )
-        return made
+        return surveys
 
     def _survey(self, case: Case) -> Survey | None:
         masks = self._masks(case)

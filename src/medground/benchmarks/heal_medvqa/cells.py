@@ -30,15 +30,15 @@ class Whose:
     reading: str
     subset: str = "main"
 
-    def cell(self, metric: str, made: Estimate, **more: Any) -> Cell:
+    def cell(self, metric: str, estimate: Estimate, **more: Any) -> Cell:
         """Return an estimate as a cell."""
         fields: dict[str, Any] = {
-            "value": made.value,
-            "low": made.low,
-            "high": made.high,
-            "n": made.n,
-            "undefined": made.n_undefined,
-            "reason": (made.reason or "undefined") if made.value is None else None,
+            "value": estimate.value,
+            "low": estimate.low,
+            "high": estimate.high,
+            "n": estimate.n,
+            "undefined": estimate.n_undefined,
+            "reason": (estimate.reason or "undefined") if estimate.value is None else None,
         }
         return self.plain(metric, **(fields | more))
 
@@ -68,7 +68,7 @@ def closed_cells(whose: Whose, answers: Answers) -> list[Cell]:
     # A non-answer to a "no" counts as a false positive: the calls that F1 and precision are made from.
     called = np.where(gold, said_yes, ~said_no)
     right = np.where(gold, said_yes, said_no)
-    for metric, made in (
+    for metric, estimate in (
         ("recall", estimate_mean(np.where(gold, said_yes, np.nan), answers.by)),
         ("specificity", estimate_mean(np.where(gold, np.nan, said_no), answers.by)),
         ("accuracy", estimate_mean(right.astype(float), answers.by)),
@@ -77,7 +77,7 @@ def closed_cells(whose: Whose, answers: Answers) -> list[Cell]:
         ("yes_ratio", estimate_mean(said_yes.astype(float), answers.by)),
         ("non_answers", estimate_mean((~said_yes & ~said_no).astype(float), answers.by)),
     ):
-        cells.append(whose.cell(metric, made, undefined=0, **failed))
+        cells.append(whose.cell(metric, estimate, undefined=0, **failed))
     cells += [whose.plain(name, value=values[name], n=scores.n, **failed) for name in ("macro_f1", "mcc")]
     cells += [
         whose.plain(name, value=left_out[name], n=scores.n - _other(answers), scope="answers")
@@ -116,8 +116,8 @@ def _by_group(whose: Whose, answers: Answers, right: np.ndarray[Any, Any]) -> li
     ):
         for group in sorted({g for g in groups if g}):
             inside = np.array([g == group for g in groups])
-            made = estimate_mean(np.where(inside, right.astype(float), np.nan), answers.by)
-            cells.append(whose.cell(metric, made, scope=scope, group=group, undefined=0))
+            estimate = estimate_mean(np.where(inside, right.astype(float), np.nan), answers.by)
+            cells.append(whose.cell(metric, estimate, scope=scope, group=group, undefined=0))
     return cells
 
 
@@ -132,8 +132,8 @@ def quartet_cells(whose: Whose, answers: Answers) -> list[Cell]:
     """Return the scores on swapped quartets; whoever ignores words, region or picture is at 50 by construction."""
     if not answers.base:
         return []
-    made = balanced(answers)
-    cells = [whose.cell("balanced_accuracy", made, n=len(answers.base), floor=0.5, failed=answers.failed)]
+    estimate = balanced(answers)
+    cells = [whose.cell("balanced_accuracy", estimate, n=len(answers.base), floor=0.5, failed=answers.failed)]
     right: dict[str, bool] = {}
     for row in answers.base:
         right[row["cluster"]] = right.get(row["cluster"], True) and row["answer"] == row["wanted"]
@@ -161,11 +161,11 @@ def flip_cells(whose: Whose, answers: Answers, pool: Sequence[str]) -> list[Cell
 
 def _counts(answers: Answers, pool: Sequence[str], variant: str) -> dict[str, int]:
     rows = answers.to_variant(pool, variant)
-    said = [row["answer"] for row in rows if row is not None]
+    given = [row["answer"] for row in rows if row is not None]
     return {
         "pool": len(pool),
-        "not_made": len(pool) - len(said),
-        "non_answers": sum(a not in ("yes", "no") for a in said),
+        "not_made": len(pool) - len(given),
+        "non_answers": sum(a not in ("yes", "no") for a in given),
     }
 
 
@@ -176,8 +176,8 @@ def _by_residue(whose: Whose, answers: Answers, pool: Sequence[str], variant: st
     cells = []
     for group in sorted(set(groups) - {""}):
         inside = np.array([g == group for g in groups])
-        made = estimate_mean(np.where(inside, values, np.nan), by)
-        cells.append(whose.cell(variant, made, scope="residue", group=group, undefined=0))
+        estimate = estimate_mean(np.where(inside, values, np.nan), by)
+        cells.append(whose.cell(variant, estimate, scope="residue", group=group, undefined=0))
     return cells
 
 
@@ -201,8 +201,8 @@ def open_cells(whose: Whose, rows: pl.DataFrame, part: str = "natural") -> list[
         used = [(r["cluster"], one) for r, one in counted if one is not None]
         by = clusters([cluster for cluster, _ in used])
         tp, fp, fn = np.array([one for _, one in used], dtype=float).reshape(-1, 3).T
-        made = estimate_ratio(2 * tp, 2 * tp + fp + fn, by)
-        cells.append(whose.cell(metric, made, n=len(used), undefined=0, failed=failed))
+        estimate = estimate_ratio(2 * tp, 2 * tp + fp + fn, by)
+        cells.append(whose.cell(metric, estimate, n=len(used), undefined=0, failed=failed))
         if convention == "no_finding_label":
             for name, below in (("open_precision", tp + fp), ("open_recall", tp + fn)):
                 cells.append(whose.cell(name, estimate_ratio(tp, below, by), n=len(used), undefined=0, failed=failed))

@@ -95,9 +95,9 @@ def _records(
         names = {}
         if shown is not None:
             names = {
-                name: _written(shown, f"{question.question_id}-{name}", made.radiograph)
-                for name, made in loaded.pictures.items()
-                if name == BASE or made is not loaded.pictures[BASE]
+                name: _written(shown, f"{question.question_id}-{name}", perturbed.radiograph)
+                for name, perturbed in loaded.pictures.items()
+                if name == BASE or perturbed is not loaded.pictures[BASE]
             }
         yield {
             "question_id": question.question_id,

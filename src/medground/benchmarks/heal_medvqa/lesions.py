@@ -21,11 +21,11 @@ def lesions_of(finding: str, region: Region, size: Size) -> list[Lesion]:
         region: in its own frame.
         size: ``(width, height)`` of the anatomy masks that lesions are held against.
     """
-    found = [Lesion(finding, box.corners, region.frame) for box in region.boxes]
+    lesions = [Lesion(finding, box.corners, region.frame) for box in region.boxes]
     if region.polygons or region.masks:
         drawn = Region(region.frame, polygons=region.polygons, masks=region.masks)
-        found += [Lesion(finding, mask=piece) for piece in pieces(drawn.mask_at(size, resize="centre"))]
-    return found
+        lesions += [Lesion(finding, mask=piece) for piece in pieces(drawn.mask_at(size, resize="centre"))]
+    return lesions
 
 
 def pieces(mask: Mask) -> list[Mask]:

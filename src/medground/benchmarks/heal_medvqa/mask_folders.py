@@ -99,10 +99,10 @@ class MaskFolder:
     def masks(self, case_id: str, size: Size) -> Mapping[str, Mask]:
         """Return the masks of a case, whole lungs added; empty where the folder has none for it."""
         del size
-        found = dict(self._found(case_id))
-        if len({mask.shape for mask in found.values()}) > 1:
+        masks = dict(self._found(case_id))
+        if len({mask.shape for mask in masks.values()}) > 1:
             raise RegionError("masks of one case have several sizes", where=case_id, expected="one size")
-        return with_lungs(renamed(found, self.names))
+        return with_lungs(renamed(masks, self.names))
 
     def fingerprint(self) -> str:
         """Return a hash of names and sizes of all files, and of the choices."""

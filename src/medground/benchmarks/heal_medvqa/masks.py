@@ -83,42 +83,42 @@ class Stripes:
         del case_id
         width, height = checked_size(size)
         columns, rows = np.arange(width), np.arange(height)
-        made: dict[str, Mask] = {}
+        masks: dict[str, Mask] = {}
         for side, across in (("right", columns < width // 2), ("left", columns >= width - width // 2)):
             if self.thirds:
                 for number, third in enumerate(("upper", "mid", "lower")):
-                    made[f"{side} {third} lung"] = np.outer(3 * rows // height == number, across)
-            made[f"{side} lung"] = np.outer(np.ones(height, dtype=bool), across)
-        return made
+                    masks[f"{side} {third} lung"] = np.outer(3 * rows // height == number, across)
+            masks[f"{side} lung"] = np.outer(np.ones(height, dtype=bool), across)
+        return masks
 
     def fingerprint(self) -> str:
         """Return what tells it from other sources."""
         return f"stripes-{'thirds' if self.thirds else 'halves'}-1"
 
 
-def renamed(found: Mapping[str, Mask], names: Mapping[str, Sequence[str]] | None) -> dict[str, Mask]:
+def renamed(masks: Mapping[str, Mask], names: Mapping[str, Sequence[str]] | None) -> dict[str, Mask]:
     """Return our anatomies from a source's own labels: the union of those listed; without a list, names as they are.
 
     An anatomy none of whose labels is there is left out.
     """
     if names is None:
-        return dict(found)
-    made = {}
+        return dict(masks)
+    by_name = {}
     for anatomy, labels in names.items():
-        parts = [found[label] for label in labels if label in found]
+        parts = [masks[label] for label in labels if label in masks]
         if parts:
-            made[anatomy] = np.logical_or.reduce(parts)
-    return made
+            by_name[anatomy] = np.logical_or.reduce(parts)
+    return by_name
 
 
 def with_lungs(masks: Mapping[str, Mask]) -> dict[str, Mask]:
     """Return masks with the whole lungs, made from their thirds where the source has none."""
-    made = dict(masks)
+    complete = dict(masks)
     for lung in LUNGS:
         thirds = [masks[third] for third, whole in WHOLE.items() if whole == lung and third in masks]
-        if lung not in made and thirds:
-            made[lung] = np.logical_or.reduce(thirds)
-    return made
+        if lung not in complete and thirds:
+            complete[lung] = np.logical_or.reduce(thirds)
+    return complete
 
 
 def resized(mask: Mask, size: Size) -> Mask:

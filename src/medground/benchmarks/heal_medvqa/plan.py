@@ -151,7 +151,7 @@ def _counts(surveys: Sequence[Survey], shortfall: Shortfall, asked: Sequence[Ask
     for survey in surveys:
         relation.update(survey.counts)
     natural = [one for one in asked if one.part == "natural"]
-    made = Counter(variant.name for one in natural for variant in one.planned.variants)
+    variants = Counter(variant.name for one in natural for variant in one.planned.variants)
     missing: dict[str, Counter[str]] = {}
     for one in natural:
         for name, reason in one.planned.not_made.items():
@@ -162,6 +162,6 @@ def _counts(surveys: Sequence[Survey], shortfall: Shortfall, asked: Sequence[Ask
         "shortfall": {**asdict(shortfall), "dropped": dict(shortfall.dropped)},
         "questions": dict(Counter(one.question.kind for one in natural)),
         "quartets": quartets,
-        "variants": dict(made),
+        "variants": dict(variants),
         "not_made": {name: dict(reasons) for name, reasons in missing.items()},
     }

@@ -69,11 +69,11 @@ class Answers:
 
     def to_variant(self, pool: Sequence[str], variant: str) -> list[Mapping[str, Any] | None]:
         """Return the row of a variant for each question of a pool; None where it was not made or nobody answered."""
-        found: list[Mapping[str, Any] | None] = []
+        rows: list[Mapping[str, Any] | None] = []
         for question in pool:
             row = self.variants.get(question, {}).get(variant)
-            found.append(None if row is None or row["answer"] in _NOT_COUNTED else row)
-        return found
+            rows.append(None if row is None or row["answer"] in _NOT_COUNTED else row)
+        return rows
 
     def hits(self, pool: Sequence[str], variant: str) -> tuple[Floats, Clusters]:
         """Return 1 where the variant got the answer that it should, 0 where not, NaN where there is none.

@@ -67,14 +67,14 @@ def quartets(seed: int, count: int) -> list[Quartet]:
 
 @lru_cache(maxsize=4)
 def _quartets(seed: int, count: int) -> tuple[Quartet, ...]:
-    made: list[Quartet] = []
+    drawn: list[Quartet] = []
     for case in range(_TRIED * count):
         quartet = _quartet(seed + _SEED, case)
         if quartet is not None:
-            made.append(quartet)
-        if len(made) == count:
+            drawn.append(quartet)
+        if len(drawn) == count:
             break
-    return tuple(made)
+    return tuple(drawn)
 
 
 def _quartet(seed: int, case: int) -> Quartet | None:

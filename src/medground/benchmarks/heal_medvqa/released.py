@@ -131,8 +131,8 @@ def picture_bytes(shard: Path, question_id: str) -> bytes:
     Raises:
         DatasetError: the shard has no such row, or no embedded picture.
     """
-    found = pl.scan_parquet(shard).filter(pl.col("question_id") == question_id).select("image").collect()
-    value = found["image"][0] if found.height == 1 else None
+    pictures = pl.scan_parquet(shard).filter(pl.col("question_id") == question_id).select("image").collect()
+    value = pictures["image"][0] if pictures.height == 1 else None
     content = value.get("bytes") if isinstance(value, dict) else value
     if not isinstance(content, bytes):
         raise DatasetError("a released row has no embedded picture", where=f"{shard.name}, {question_id}")

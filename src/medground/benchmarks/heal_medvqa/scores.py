@@ -178,13 +178,13 @@ def open_counts(
         normal: ``no_finding_label``: an empty gold set becomes a label of its own, which an answer gets if it names
             nothing and says so; ``ignored``: normal items are left out; ``kept_empty``: they can only add fp.
     """
-    truth, said = set(gold), set(named)
+    truth, answer = set(gold), set(named)
     if normal == "ignored" and not truth:
         return None
     if normal == "no_finding_label":
         truth = truth or {NO_FINDING}
-        said = said or ({NO_FINDING} if states_normal else set())
-    return len(truth & said), len(said - truth), len(truth - said)
+        answer = answer or ({NO_FINDING} if states_normal else set())
+    return len(truth & answer), len(answer - truth), len(truth - answer)
 
 
 def open_scores(counts: Iterable[tuple[int, int, int] | None]) -> OpenScores:

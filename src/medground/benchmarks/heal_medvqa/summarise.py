@@ -44,16 +44,16 @@ def summarise(
     cells: list[Cell] = []
     verdicts: list[Verdict] = []
     tables: dict[str, pl.DataFrame] = {}
-    found: dict[str, list[dict[str, Any]]] = {}
+    floors_of: dict[str, list[dict[str, Any]]] = {}
     for dataset in dict.fromkeys(path[1] for path in rows):
         models = {path[0]: frame for path, frame in rows.items() if path[1] == dataset}
         natural = {model: Answers.of(frame, "natural") for model, frame in models.items()}
         for model, frame in models.items():
-            made, said = one_model(Whose(model, dataset, reading), frame, natural[model], rules)
-            cells += made
-            verdicts += said
+            own_cells, own_verdicts = one_model(Whose(model, dataset, reading), frame, natural[model], rules)
+            cells += own_cells
+            verdicts += own_verdicts
         cells += _shared(natural, dataset, reading)
-        found[dataset] = _floor_records(next(iter(natural.values())))
+        floors_of[dataset] = _floor_records(next(iter(natural.values())))
         if len(models) > 1:
             tables[f"comparisons_{dataset}"] = compared(natural, rules, dataset)
     tables |= {"heal_medvqa": board(cells), "answers_from": sentences(verdicts), "published": reference_table()}
@@ -63,7 +63,7 @@ def summarise(
     data = {
         "specimens": specimens,
         "build": dict(about),
-        "floors": found,
+        "floors": floors_of,
         "margins": {k: r.in_words() for k, r in rules.items()},
     }
     return Summary(
@@ -135,11 +135,11 @@ def _figures(natural: Answers, quartets: Answers, cells: Cells, rules: Mapping[s
     if chosen["V"][0] is None:
         chosen["V"] = of("vpt")
     chosen |= {name: of(name) for name in CONTROLS}
-    made = {name: figure(cell, estimate, rules) for name, (cell, estimate) in chosen.items()}
+    figures = {name: figure(cell, estimate, rules) for name, (cell, estimate) in chosen.items()}
     if quartets.base:
         cell = next(iter(cells.where(metric="balanced_accuracy", subset="quartets", scope="all")), None)
-        made["Q"] = figure(cell, balanced(quartets), rules)
-    return {name: one for name, one in made.items() if one is not None}
+        figures["Q"] = figure(cell, balanced(quartets), rules)
+    return {name: one for name, one in figures.items() if one is not None}
 
 
 def _shared(natural: Mapping[str, Answers], dataset: str, reading: str) -> list[Cell]:

@@ -245,8 +245,8 @@ class HealMeasurer:
 
     def measure(self, item: Item, transcript: Transcript) -> Measured:
         """Return one row a variant."""
-        made = rows.rows_of(item.payload.asked, transcript, self._yes_no, self._findings, self._vocabulary)
-        return Measured(made)
+        records = rows.rows_of(item.payload.asked, transcript, self._yes_no, self._findings, self._vocabulary)
+        return Measured(records)
 
     def failed(self, item: Item, reason: str) -> Measured:
         """Return the rows of a question that could not be asked."""

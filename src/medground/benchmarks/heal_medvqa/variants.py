@@ -118,14 +118,14 @@ class Planner:
         if question.kind != "closed_yes":
             return Planned(question)
         image = self.table[question.image_id]
-        made, missing = [], {}
+        variants, missing = [], {}
         for name in VARIANTS:
             result = self._textual(name, question, image) or self._pictured(name, question, image)
             if isinstance(result, Variant):
-                made.append(result)
+                variants.append(result)
             elif result:
                 missing[name] = result
-        return Planned(question, tuple(made), missing)
+        return Planned(question, tuple(variants), missing)
 
     def _textual(self, name: str, question: Question, image: ImageFacts) -> Variant | str:
         if name == "paraphrase":

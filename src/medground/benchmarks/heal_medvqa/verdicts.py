@@ -47,12 +47,12 @@ class Figure:
         return self.said.word
 
 
-def figure(cell: Cell | None, made: Estimate | None, rules: Mapping[str, Rule]) -> Figure | None:
+def figure(cell: Cell | None, estimate: Estimate | None, rules: Mapping[str, Rule]) -> Figure | None:
     """Return a cell held against 50 %, or None where it does not exist."""
-    if cell is None or made is None or made.value is None:
+    if cell is None or estimate is None or estimate.value is None:
         return None
     spec = spec_of(cell.metric, BENCHMARK, SPECS)
-    return Figure(cell, decide_level(made, HALF, spec, rule_of(spec, rules)))
+    return Figure(cell, decide_level(estimate, HALF, spec, rule_of(spec, rules)))
 
 
 def answered_from(figures: Mapping[str, Figure]) -> tuple[Answer, str]:

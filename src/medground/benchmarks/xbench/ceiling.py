@@ -40,5 +40,5 @@ def ceiling(region: Region, target: Target, protocol: Protocol) -> dict[str, Any
     allowed = protocol.searched
     selected, inside = np.array(counts.selected)[allowed], np.array(counts.inside)[allowed]
     best = int(np.argmax(overlap(selected, inside, int(target.mask.sum())).dice))
-    found = (counts.ties, counts.ties_inside, counts.first_inside, int(selected[best]), int(inside[best]))
-    return dict(zip(COLUMNS, found, strict=True))
+    counted = (counts.ties, counts.ties_inside, counts.first_inside, int(selected[best]), int(inside[best]))
+    return dict(zip(COLUMNS, counted, strict=True))

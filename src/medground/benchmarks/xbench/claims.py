@@ -46,12 +46,12 @@ class Claim:
     @property
     def failing(self) -> list[str]:
         """Findings that are shown not to be better than what can be had without looking."""
-        return [finding for finding, said in self.by_class.items() if said.answer == "no"]
+        return [finding for finding, decision in self.by_class.items() if decision.answer == "no"]
 
     @property
     def untold(self) -> list[str]:
         """Findings of which nothing can be told."""
-        return [finding for finding, said in self.by_class.items() if said.answer == "cannot be told"]
+        return [finding for finding, decision in self.by_class.items() if decision.answer == "cannot be told"]
 
     @property
     def answer(self) -> Answer:
@@ -61,16 +61,16 @@ class Claim:
         return "in part" if answer == "yes" and (self.failing or unsearched) else answer
 
 
-def recognition_claim(said: Answers, rules: Rules, how: How, spec: MetricSpec) -> Claim:
+def recognition_claim(answers: Answers, rules: Rules, how: How, spec: MetricSpec) -> Claim:
     """Hold the AUC against guessing: over classes, and class by class."""
-    parts = [of_auc(said.labels[:, k], said.scores[:, k], said.by) for k in range(len(said.findings))]
+    parts = [of_auc(answers.labels[:, k], answers.scores[:, k], answers.by) for k in range(len(answers.findings))]
     rule = decide.rule_of(spec, rules)
 
     def decided(level: Callable[[], object]) -> Decision:
         return decide.decide_level(level(), CHANCE_AUC, spec, rule)  # type: ignore[arg-type]  # always an Estimate
 
     whole = decided(lambda: estimate_macro(parts, MACRO_RANKING, how.level))
-    known = zip(said.findings, parts, strict=True)
+    known = zip(answers.findings, parts, strict=True)
     each = {f: decided(lambda p=p: estimate(p, AUC, how.level)) for f, p in known if p.value is not None}  # type: ignore[misc]  # a default argument
     return Claim(whole, each, spec.name, rule.margin)
 
@@ -150,8 +150,8 @@ def _claim(
     else:
         whole = _compared(first, second, pairs, both, how)
     corrected = zip(each, correct(list(each.values()), "findings", how.seed), strict=True)
-    said = {finding: decide.decide_difference(d, spec, rule) for finding, d in corrected}
-    return Claim(decide.decide_difference(whole, spec, rule), said, own, rule.margin)
+    decisions = {finding: decide.decide_difference(d, spec, rule) for finding, d in corrected}
+    return Claim(decide.decide_difference(whole, spec, rule), decisions, own, rule.margin)
 
 
 def _compared(first: Floats, second: Floats, pairs: Pairs, mask: np.ndarray, how: How) -> Difference:

@@ -33,10 +33,10 @@ def compare(benchmark: XBench) -> Comparable:
 
     def matched(one: Side, two: Side) -> Matched:
         shared = shared_rows(one.rows, two.rows)
-        made = [
+        both = [
             samples(rows, findings[one.place], benchmark.protocol, benchmark.seed, benchmark.metrics) for rows in shared
         ]
-        return zip(*made, strict=True)
+        return zip(*both, strict=True)
 
     return Comparable(
         settings={"protocol": benchmark.protocol.model_dump(mode="json")},

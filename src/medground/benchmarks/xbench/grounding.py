@@ -51,11 +51,11 @@ class Group:
 def differences(pairs: Pairs) -> dict[str, tuple[str, str]]:
     """Return what is the difference of two other measures of the same pairs: name -> (first, second)."""
     at_first = pairs.protocol.fixed[0]
-    found = {"pointing_gain": ("pointing", "pointing_prior")}
+    pairs_of = {"pointing_gain": ("pointing", "pointing_prior")}
     for name in ("dice", "iou"):
-        found[f"{name}_gap"] = (f"{name}@best", fixed(name, at_first))
-        found[f"{name}_gain"] = (f"{name}@best", f"{name}_floor")
-    return found
+        pairs_of[f"{name}_gap"] = (f"{name}@best", fixed(name, at_first))
+        pairs_of[f"{name}_gain"] = (f"{name}@best", f"{name}_floor")
+    return pairs_of
 
 
 def grounding_values(pairs: Pairs) -> dict[str, Floats]:
@@ -97,10 +97,10 @@ def grounding_cells(
     everything = next(group for group in groups if group.scope == "pairs")
     for metric, measured in values.items():
         for group in groups:
-            found = _estimate(values, parts.get(metric), measured, pairs, group.mask, how)
-            yield _cell(found, pairs, group, scope=group.scope, group_name=group.name, metric=metric, who=who)
-        found = macro_estimate(values, parts.get(metric), metric, pairs, findings, how)
-        yield _cell(found, pairs, everything, scope="macro", group_name="", metric=metric, who=who)
+            estimated = _estimate(values, parts.get(metric), measured, pairs, group.mask, how)
+            yield _cell(estimated, pairs, group, scope=group.scope, group_name=group.name, metric=metric, who=who)
+        estimated = macro_estimate(values, parts.get(metric), metric, pairs, findings, how)
+        yield _cell(estimated, pairs, everything, scope="macro", group_name="", metric=metric, who=who)
 
 
 def macro_estimate(
@@ -171,24 +171,24 @@ def _estimate(
 
 
 def _cell(
-    found: Estimate, pairs: Pairs, group: Group, *, scope: str, group_name: str, metric: str, who: Mapping[str, Any]
+    estimated: Estimate, pairs: Pairs, group: Group, *, scope: str, group_name: str, metric: str, who: Mapping[str, Any]
 ) -> Cell:
-    if found.value is None and scope != "macro":
-        found = replace(found, reason=_why(pairs, group.mask))
+    if estimated.value is None and scope != "macro":
+        estimated = replace(estimated, reason=_why(pairs, group.mask))
     return Cell(
         **who,
         scope=scope,
         group=group_name,
         metric=metric,
-        value=found.value,
-        low=found.low,
-        high=found.high,
-        n=found.n,
-        undefined=found.n_undefined - (group.failed if scope != "macro" else 0),
+        value=estimated.value,
+        low=estimated.low,
+        high=estimated.high,
+        n=estimated.n,
+        undefined=estimated.n_undefined - (group.failed if scope != "macro" else 0),
         flat=group.flat,
         failed=group.failed,
-        reason=found.reason if found.value is None else None,
-        counts={"patients": min(found.evidence, default=0)},
+        reason=estimated.reason if estimated.value is None else None,
+        counts={"patients": min(estimated.evidence, default=0)},
     )
 
 

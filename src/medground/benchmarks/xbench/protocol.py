@@ -230,7 +230,7 @@ def resolve_protocol(given: str | Mapping[str, Any]) -> Protocol:
             )
     start = resolve_protocol(base).model_dump() | {"source": f"{base}, changed"} if base is not None else {}
     try:
-        made = Protocol.model_validate(
+        protocol = Protocol.model_validate(
             {"name": f"{base} (changed)" if base else "own"} | start | _renamed(base, changes)
         )
     except ValidationError as error:
@@ -240,10 +240,12 @@ def resolve_protocol(given: str | Mapping[str, Any]) -> Protocol:
             where=".".join(["protocol", *map(str, first["loc"])]),
             got=repr(first["input"]) if first["loc"] and first["type"] != "missing" else None,
         ) from error
-    published = PROTOCOLS.get(made.name)
-    if published is not None and made.model_copy(update={"source": published.source}) != published:
-        raise ConfigError("a protocol with choices of its own needs a name of its own", where="protocol", got=made.name)
-    return made
+    published = PROTOCOLS.get(protocol.name)
+    if published is not None and protocol.model_copy(update={"source": published.source}) != published:
+        raise ConfigError(
+            "a protocol with choices of its own needs a name of its own", where="protocol", got=protocol.name
+        )
+    return protocol
 
 
 def _renamed(base: str | None, changes: dict[str, Any]) -> dict[str, Any]:

@@ -43,18 +43,18 @@ def ranks(
         first = next(iter(pairs.values()))
         masks = [(first.finding == f)[defined] for f in findings] if protocol.averaging == "macro" else None
         by = type(first.by)(first.by.codes[defined], first.by.count)
-        found = rank_means(columns[defined], by, masks, replicates=how.replicates, seed=how.seed, level=how.level)
+        ranked = rank_means(columns[defined], by, masks, replicates=how.replicates, seed=how.seed, level=how.level)
         for m, model in enumerate(pairs):
             yield {
                 "metric": metric,
                 "model": model,
-                "rank": float(found.rank[m]),
-                "low": float(found.low[m]),
-                "high": float(found.high[m]),
-                "first": float(found.first[m]),
-                "share": found.share[m].tolist(),
+                "rank": float(ranked.rank[m]),
+                "low": float(ranked.low[m]),
+                "high": float(ranked.high[m]),
+                "first": float(ranked.first[m]),
+                "share": ranked.share[m].tolist(),
                 "regions": int(defined.sum()),
-                "replicates": found.replicates,
+                "replicates": ranked.replicates,
             }
 
 

@@ -107,28 +107,32 @@ def answers(rows: pl.DataFrame, findings: Sequence[str], link: str) -> Answers:
     return Answers(tuple(findings), labels, scores, called, probabilities, lost, unscored, uncalled, by, ids)
 
 
-def recognition_cells(said: Answers, how: How, **who: str) -> Iterator[Cell]:
+def recognition_cells(given: Answers, how: How, **who: str) -> Iterator[Cell]:
     """Yield the cells of one model on one dataset; ``who`` names benchmark, reading, model, dataset and subset."""
     for measure in MEASURES:
-        parts = by_class(said, measure, how.seed)
-        truth = said.called if measure.likely else said.labels
-        missing = said.unlikely if measure.likely else said.silent
-        blind = [measure.floor(truth[:, k]) if measure.floor else None for k in range(len(said.findings))]
-        for k, (finding, part) in enumerate(zip(said.findings, parts, strict=True)):
-            found = _of_one(part, measure, how)
-            counts = int(said.failed[k]), int(missing[k])
-            yield _cell(found, counts, blind[k], "class", finding, measure.name, who)
+        parts = by_class(given, measure, how.seed)
+        truth = given.called if measure.likely else given.labels
+        missing = given.unlikely if measure.likely else given.silent
+        blind = [measure.floor(truth[:, k]) if measure.floor else None for k in range(len(given.findings))]
+        for k, (finding, part) in enumerate(zip(given.findings, parts, strict=True)):
+            estimated = _of_one(part, measure, how)
+            counts = int(given.failed[k]), int(missing[k])
+            yield _cell(estimated, counts, blind[k], "class", finding, measure.name, who)
         defined = [floor for floor, part in zip(blind, parts, strict=True) if part.value is not None and floor]
         macro_floor = mean_defined([f.value for f in defined]) if defined else None
-        found = _over_classes(parts, measure, how)
-        yield _cell(found, (int(said.failed.sum()), found.n_undefined), macro_floor, "macro", "", measure.name, who)
-    yield _hamming(said, how, who)
+        estimated = _over_classes(parts, measure, how)
+        yield _cell(
+            estimated, (int(given.failed.sum()), estimated.n_undefined), macro_floor, "macro", "", measure.name, who
+        )
+    yield _hamming(given, how, who)
 
 
-def by_class(said: Answers, measure: Measure, seed: int) -> list[Influence | Value]:
+def by_class(given: Answers, measure: Measure, seed: int) -> list[Influence | Value]:
     """Return a metric of every class."""
-    truth, answer = (said.called, said.probabilities) if measure.likely else (said.labels, said.scores)
-    return [measure.one((truth[:, k], answer[:, k]), said.by, said.patients, seed) for k in range(len(said.findings))]
+    truth, answer = (given.called, given.probabilities) if measure.likely else (given.labels, given.scores)
+    return [
+        measure.one((truth[:, k], answer[:, k]), given.by, given.patients, seed) for k in range(len(given.findings))
+    ]
 
 
 def _f1_at(labels: Labels, by: Clusters, threshold: float | None) -> Influence:
@@ -213,22 +217,27 @@ def _over_classes(parts: Sequence[Influence | Value], measure: Measure, how: How
     return Estimate(mean.value, n=mean.n, n_undefined=mean.n_undefined, reason=mean.reason, level=how.level)
 
 
-def _hamming(said: Answers, how: How, who: Mapping[str, Any]) -> Cell:
+def _hamming(given: Answers, how: How, who: Mapping[str, Any]) -> Cell:
     """Share of all annotated (case, finding) pairs that are called rightly."""
-    known = ~np.isnan(said.called)
-    right = known & ((said.probabilities >= CUT) == (said.called == 1))
-    part = of_ratio(right.sum(axis=1), known.sum(axis=1), said.by, reason="no annotated case")
-    found = estimate(part, SHARE, how.level)
+    known = ~np.isnan(given.called)
+    right = known & ((given.probabilities >= CUT) == (given.called == 1))
+    part = of_ratio(right.sum(axis=1), known.sum(axis=1), given.by, reason="no annotated case")
+    estimated = estimate(part, SHARE, how.level)
     pairs = Estimate(
-        found.value, found.low, found.high, n=int(known.sum()), evidence=found.evidence, reason=found.reason
+        estimated.value,
+        estimated.low,
+        estimated.high,
+        n=int(known.sum()),
+        evidence=estimated.evidence,
+        reason=estimated.reason,
     )
-    counts = int(said.failed.sum()), int(said.unlikely.sum())
-    blind = floors.accuracy_all_negative(said.called)
+    counts = int(given.failed.sum()), int(given.unlikely.sum())
+    blind = floors.accuracy_all_negative(given.called)
     return _cell(pairs, counts, blind, "macro", "", f"hamming@{CUT}", who)
 
 
 def _cell(
-    found: Estimate,
+    estimated: Estimate,
     counts: tuple[int, int],
     floor: Value | None,
     scope: str,
@@ -242,13 +251,13 @@ def _cell(
         scope=scope,
         group=group,
         metric=metric,
-        value=found.value,
-        low=found.low,
-        high=found.high,
-        n=found.n,
+        value=estimated.value,
+        low=estimated.low,
+        high=estimated.high,
+        n=estimated.n,
         undefined=undefined,
         failed=failed,
-        floor=floor.value if floor and found.value is not None else None,
-        reason=found.reason if found.value is None else None,
-        counts={"patients": min(found.evidence, default=0)},
+        floor=floor.value if floor and estimated.value is not None else None,
+        reason=estimated.reason if estimated.value is None else None,
+        counts={"patients": min(estimated.evidence, default=0)},
     )

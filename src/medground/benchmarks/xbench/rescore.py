@@ -76,13 +76,13 @@ def rows_from_maps(
 
 
 def _inferred(case_id: str, findings: Sequence[str], lookup: Lookup) -> Inferred:
-    found = [lookup(case_id, finding) for finding in findings]
-    geometry = next((f.geometry for f in found if f.geometry), Geometry.identity((1, 1)))
+    maps = [lookup(case_id, finding) for finding in findings]
+    geometry = next((f.geometry for f in maps if f.geometry), Geometry.identity((1, 1)))
     return Inferred(
-        scores=np.array([f.score for f in found], dtype=np.float64),
-        probabilities=np.array([f.probability for f in found], dtype=np.float64),
-        maps=[NO_MAP if f.map is None else f.map for f in found],
+        scores=np.array([f.score for f in maps], dtype=np.float64),
+        probabilities=np.array([f.probability for f in maps], dtype=np.float64),
+        maps=[NO_MAP if f.map is None else f.map for f in maps],
         geometry=geometry,
-        absent={j: f.absent for j, f in enumerate(found) if f.map is None},
-        origin={j: f.origin for j, f in enumerate(found) if f.origin},
+        absent={j: f.absent for j, f in enumerate(maps) if f.map is None},
+        origin={j: f.origin for j, f in enumerate(maps) if f.origin},
     )

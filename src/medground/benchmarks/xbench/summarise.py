@@ -143,26 +143,26 @@ def _models(tasks: Sequence[Mapping[str, Any]]) -> list[ModelFacts]:
 
 def _measure(parts: _Parts, rows: pl.DataFrame, findings: tuple[str, ...], options: Options, **who: str) -> None:
     pairs = Pairs.of(rows, options.protocol, options.seed, options.metrics)
-    said = answers(rows, findings, options.protocol.link)
+    given = answers(rows, findings, options.protocol.link)
     whose = {"benchmark": "xbench", "reading": options.protocol.name, **who}
     parts.cells += grounding_cells(pairs, findings, options.size_edges, options.how, **whose)
-    parts.cells += recognition_cells(said, options.how, **whose)
+    parts.cells += recognition_cells(given, options.how, **whose)
     parts.thresholds += _thresholds(pairs, who)
     if who["subset"] == "main":
         specifications = {spec.name: spec for spec in specs(options.protocol)}
-        claims = {"recognises": recognition_claim(said, options.rules, options.how, specifications["auc"])}
+        claims = {"recognises": recognition_claim(given, options.rules, options.how, specifications["auc"])}
         claims |= grounding_claims(pairs, findings, options.rules, options.how, specifications)
         parts.claims[who["model"], who["dataset"]] = claims
         parts.curves += _curves(pairs, findings, who)
-        parts.reliability += _reliability(said, who)
+        parts.reliability += _reliability(given, who)
 
 
 def _seen_by_any(rows: Mapping[tuple[str, ...], pl.DataFrame]) -> dict[str, set[str]]:
     """Return dataset -> cases that at least one model of the run has seen in training."""
-    found: dict[str, set[str]] = {}
+    seen: dict[str, set[str]] = {}
     for (_, dataset), table in rows.items():
-        found.setdefault(dataset, set()).update(table.filter(pl.col("seen"))["case_id"])
-    return found
+        seen.setdefault(dataset, set()).update(table.filter(pl.col("seen"))["case_id"])
+    return seen
 
 
 def _subsets(rows: pl.DataFrame, seen_by_any: set[str]) -> Iterator[tuple[str, pl.DataFrame]]:
@@ -201,11 +201,11 @@ def _ranks(
     rows: Mapping[tuple[str, ...], pl.DataFrame], findings: Mapping[str, tuple[str, ...]], options: Options
 ) -> list[dict[str, Any]]:
     """Return the ranks of the models on every dataset."""
-    found = []
+    records = []
     for dataset, classes in findings.items():
         tables = {model: table for (model, of), table in rows.items() if of == dataset}
-        found += [{"dataset": dataset} | record for record in ranks(tables, classes, options.protocol, options.how)]
-    return found
+        records += [{"dataset": dataset} | record for record in ranks(tables, classes, options.protocol, options.how)]
+    return records
 
 
 def _thresholds(pairs: Pairs, who: dict[str, str]) -> list[dict[str, Any]]:
@@ -239,11 +239,11 @@ def _curves(pairs: Pairs, findings: tuple[str, ...], who: dict[str, str]) -> lis
     ]
 
 
-def _reliability(said: Answers, who: dict[str, str]) -> list[dict[str, Any]]:
+def _reliability(given: Answers, who: dict[str, str]) -> list[dict[str, Any]]:
     """Bins of probability against the share of positives, over all annotated pairs."""
-    known = ~np.isnan(said.called)
+    known = ~np.isnan(given.called)
     if not known.any():
         return []
-    bins = reliability(said.called[known], said.probabilities[known])
+    bins = reliability(given.called[known], given.probabilities[known])
     shares = {"probability": bins.probability, "frequency": bins.frequency}
     return [who | {"count": bins.count.tolist()} | {k: [none_if_nan(x) for x in v] for k, v in shares.items()}]

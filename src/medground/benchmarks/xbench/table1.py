@@ -107,5 +107,5 @@ def _titles(tasks: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _seen(tasks: Sequence[Mapping[str, Any]], model: str, titles: Mapping[str, str]) -> str:
-    said = {titles[task["dataset"]]: seen_text(task) for task in tasks if task["model"] == model}
-    return "; ".join(f"{title}: {what}" for title, what in said.items() if what)
+    seen = {titles[task["dataset"]]: seen_text(task) for task in tasks if task["model"] == model}
+    return "; ".join(f"{title}: {what}" for title, what in seen.items() if what)

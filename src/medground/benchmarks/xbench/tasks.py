@@ -216,7 +216,7 @@ def _shape_of(maps: Any) -> tuple[int, int, int]:
     """Return images, findings and axes of nested maps; -1 where they differ."""
 
     def common(values: Iterable[int]) -> int:
-        found = set(values)
-        return found.pop() if len(found) == 1 else -1
+        values_of = set(values)
+        return values_of.pop() if len(values_of) == 1 else -1
 
     return len(maps), common(map(len, maps)), common(np.ndim(one) for image in maps for one in image)

@@ -96,8 +96,8 @@ class _Task:
 
     def _higher(self, *metrics: str) -> str:
         """Return which of several floors is the highest."""
-        found = {metric: cell.value for metric in metrics if (cell := self._find(metric)) and cell.value is not None}
-        return max(found, key=lambda metric: found[metric], default=metrics[0])
+        values = {metric: cell.value for metric in metrics if (cell := self._find(metric)) and cell.value is not None}
+        return max(values, key=lambda metric: values[metric], default=metrics[0])
 
     def _verdict(self, question: str, claim: Claim, roles: Mapping[str, Cell | None]) -> Verdict:
         headline = roles["headline"]

@@ -152,14 +152,14 @@ def _drawn(case_id: str, task: str | None, width: int) -> tuple[str, str]:
     from medground.tools.overlay import caption, overlay
     from medground.worlds.phantom.drawing import draw
 
-    world, said = Phantoms(size=width), ""
+    world, words = Phantoms(size=width), ""
     pixels = draw(world.scene(case_id), width).pixels
     if task is None:
         drawn = pixels if pixels.dtype == np.uint8 else (pixels * 255).round().astype(np.uint8)
     else:
         anatomy = world.anatomy(case_id)
         measured = tool(task).measure(anatomy)
-        drawn, said = overlay(pixels, measured, anatomy, captioned=False), caption(measured)
+        drawn, words = overlay(pixels, measured, anatomy, captioned=False), caption(measured)
     buffer = io.BytesIO()
     Image.fromarray(drawn).save(buffer, "PNG")
-    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode(), said
+    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode(), words

@@ -39,18 +39,18 @@ def judge_of(run: Run) -> str:
 def scores(runs: Sequence[tuple[Run, str]], title: str, notes: Sequence[str] = ()) -> Table:
     """Every model in every history mode, and what sees nothing, with intervals by dialogue."""
     several = len(runs) > 1
-    found: dict[tuple[str, str, str], dict[str, Cell]] = {}
+    by_row: dict[tuple[str, str, str], dict[str, Cell]] = {}
     specs: dict[str, MetricSpec] = {}
     for run, name in runs:
         for cell in run.summary.cells:
             if cell.scope == "all":
                 dataset = f"{cell.dataset}, with_gt" if cell.metric == "copied_not_seen" else cell.dataset
-                found.setdefault((name, cell.model, dataset), {})[cell.metric] = cell
+                by_row.setdefault((name, cell.model, dataset), {})[cell.metric] = cell
                 specs.setdefault(cell.metric, run.summary.spec(cell.metric))
     order = [spec for run, _ in runs[:1] for spec in run.summary.metrics if spec.name in specs]
     order += [spec for name, spec in specs.items() if name not in {s.name for s in order}]
     rows, entries = [], []
-    for (name, model, dataset), own in found.items():
+    for (name, model, dataset), own in by_row.items():
         rows.append(Head(model, notes=(called(dataset), *((name,) if several else ()))))
         entries.append([_entry(spec, own.get(spec.name)) for spec in order])
     for name, own in _floors(runs).items():
@@ -79,8 +79,8 @@ def grouped(run: Run, metric: str = "faithfulness") -> list[Table]:
         groups = list(dict.fromkeys(c.group for c in cells))
         if scope == "turn":
             groups.sort(key=int)
-        found = {(c.model, c.dataset, c.group): c for c in cells}
-        entries = [[_entry(spec, found.get((*column, group))) for column in columns] for group in groups]
+        by_place = {(c.model, c.dataset, c.group): c for c in cells}
+        entries = [[_entry(spec, by_place.get((*column, group))) for column in columns] for group in groups]
         heads = [Head(model, "group", (called(dataset),)) for model, dataset in columns]
         if groups:
             named = [Head(group.replace("_", " "), "group") for group in groups]

@@ -109,7 +109,7 @@ class _Part:
             ],
             "single": len(self.models) < 2,
             "warnings": list(self._warnings()),
-            "findings": [_finding(found) for found in self.data["findings"]],
+            "findings": [_finding(finding) for finding in self.data["findings"]],
         }
         title = f"Do the explainers tell reasoning from a shortcut?{suffix}"
         yield Section(f"{self.anchor}-verdict", title, "gridvqa_x/verdict.html", content)
@@ -151,11 +151,11 @@ class _Part:
 def _brief(method: str, verdicts: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
     """Return the sign and one sentence of a local explainer."""
     signs = [_sign(verdict) for verdict in verdicts]
-    said = "; ".join(f"{_answer(verdict)} {_BY[verdict['modality']]}" for verdict in verdicts)
+    words = "; ".join(f"{_answer(verdict)} {_BY[verdict['modality']]}" for verdict in verdicts)
     sign = signs[0] if len(set(signs)) == 1 else "partly" if {"yes", "partly"} & set(signs) else signs[0]
     if len({_answer(verdict) for verdict in verdicts}) == 1:
-        said = f"{_answer(verdicts[0])} {' and '.join(_BY[v['modality']] for v in verdicts)}"
-    return sign, f"{method} {said}."
+        words = f"{_answer(verdicts[0])} {' and '.join(_BY[v['modality']] for v in verdicts)}"
+    return sign, f"{method} {words}."
 
 
 def _answer(verdict: Mapping[str, Any]) -> str:
@@ -233,17 +233,17 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _finding(found: Mapping[str, Any]) -> str:
+def _finding(finding: Mapping[str, Any]) -> str:
     """Return a pattern of the paper with what was measured: shares in percent, synergy as it is."""
-    if "reasoning" not in found:
-        low, high = found["low"], found["high"]
+    if "reasoning" not in finding:
+        low, high = finding["low"], finding["high"]
         interval = "" if low is None or high is None else f" [{low:.3g}, {high:.3g}]"
-        return f"{found['pattern']}: {found['result']}, slope {found['difference']:.3g}{interval}."
-    first, second = (f"{100 * found[key]:.1f} %" for key in ("reasoning", "shortcut"))
+        return f"{finding['pattern']}: {finding['result']}, slope {finding['difference']:.3g}{interval}."
+    first, second = (f"{100 * finding[key]:.1f} %" for key in ("reasoning", "shortcut"))
     gap = ""
-    if "difference" in found:
-        gap = f", {100 * found['difference']:+.1f} points {_interval(found['low'], found['high'])}".rstrip()
-    return f"{found['pattern']}: {found['result']}; reasoning {first}, shortcut {second}{gap}."
+    if "difference" in finding:
+        gap = f", {100 * finding['difference']:+.1f} points {_interval(finding['low'], finding['high'])}".rstrip()
+    return f"{finding['pattern']}: {finding['result']}; reasoning {first}, shortcut {second}{gap}."
 
 
 def _interval(low: float | None, high: float | None) -> str:

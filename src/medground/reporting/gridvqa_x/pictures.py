@@ -106,16 +106,16 @@ def _drawing(picture: Mapping[str, Any], method: str, models: Mapping[str, str])
         return
     cell = PANEL / scene["grid"]
     panels = [Panel(f"right answer: {scene['answer']}", 0, png, (), _words(scene, None))]
-    said = []
+    lines = []
     for k, regime in enumerate(shown, 1):
         answer = picture["answers"].get(regime, "")
         panels.append(_panel(scene, maps[regime], f"{models[regime]}: {answer}", k * (PANEL + GAP), cell))
-        said.append(f"{models[regime]} says {answer}; {_shares(maps[regime])}")
+        lines.append(f"{models[regime]} says {answer}; {_shares(maps[regime])}")
     height = TOP + PANEL + 12 + max(word.y for panel in panels for word in panel.words) + LINE - 6
     yield Drawing(
         f"Scene of {_bucket(scene)}, question: {scene['question']} Right answer: {scene['answer']}. {method}. "
-        + ". ".join(said),
-        f"{_bucket(scene)}: {'. '.join(said)}.",
+        + ". ".join(lines),
+        f"{_bucket(scene)}: {'. '.join(lines)}.",
         cell,
         height,
         len(panels) * (PANEL + GAP) - GAP,
@@ -124,16 +124,16 @@ def _drawing(picture: Mapping[str, Any], method: str, models: Mapping[str, str])
     )
 
 
-def _panel(scene: Mapping[str, Any], found: Mapping[str, Any], title: str, x: int, cell: float) -> Panel:
-    grid, values = scene["grid"], found["image_map"]
+def _panel(scene: Mapping[str, Any], maps: Mapping[str, Any], title: str, x: int, cell: float) -> Panel:
+    grid, values = scene["grid"], maps["image_map"]
     squares = [
         ((k % grid) * cell, (k // grid) * cell, colour, opacity)
         for k, (colour, opacity) in enumerate(_shades(values or []))
     ]
-    missing = "" if values else found["reason"] or "no map of the image"
+    missing = "" if values else maps["reason"] or "no map of the image"
     # A label can be as long as its author likes, a panel cannot.
     short = title if len(title) * LETTER <= PANEL else f"…{title[1 - int(PANEL / LETTER) :]}"
-    return Panel(short, x, "", squares, _words(scene, found["text_map"]), missing[:28])
+    return Panel(short, x, "", squares, _words(scene, maps["text_map"]), missing[:28])
 
 
 def _shades(values: Sequence[float | None]) -> list[tuple[str, float]]:
@@ -173,13 +173,13 @@ def _outline(cells: Sequence[Sequence[int]], cell: float) -> str:
     return "".join(edges)
 
 
-def _shares(found: Mapping[str, Any]) -> str:
+def _shares(maps: Mapping[str, Any]) -> str:
     parts = [
-        f"{100 * found[key]:.0f} % of the {name} mass on the cause"
+        f"{100 * maps[key]:.0f} % of the {name} mass on the cause"
         for key, name in (("image_mass", "image"), ("text_mass", "word"))
-        if found[key] is not None
+        if maps[key] is not None
     ]
-    return ", ".join(parts) or found["reason"] or "nothing measured"
+    return ", ".join(parts) or maps["reason"] or "nothing measured"
 
 
 def _png(scene: Mapping[str, Any]) -> str:

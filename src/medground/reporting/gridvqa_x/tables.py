@@ -68,22 +68,24 @@ def results_tables(
         who: regime -> model and data in words.
         printed: published figures, as the run holds them.
     """
-    found = [_accuracy(cells, who)]
+    tables = [_accuracy(cells, who)]
     if published := _published(printed, "accuracy"):
-        found.append(_beside(cells, who, published))
-    found += [_local(cells, modality, who, printed) for modality in MEASURES if cells.methods(figure(modality, "mass"))]
-    found += [_global(data, subset, who, printed) for subset in ("mixed", "relational") if data["additive_fallacy"]]
-    return found
+        tables.append(_beside(cells, who, published))
+    tables += [
+        _local(cells, modality, who, printed) for modality in MEASURES if cells.methods(figure(modality, "mass"))
+    ]
+    tables += [_global(data, subset, who, printed) for subset in ("mixed", "relational") if data["additive_fallacy"]]
+    return tables
 
 
 def folded_tables(cells: Regimes, who: Mapping[str, str]) -> list[Table]:
     """Return the long tables: accuracy and mass by depth, type, form, density and bucket."""
-    found = [_grouped(cells, "accuracy", "Accuracy by group", "accuracy", who)]
-    found += [
+    tables = [_grouped(cells, "accuracy", "Accuracy by group", "accuracy", who)]
+    tables += [
         _grouped(cells, figure(modality, "mass"), "Mass on the cause by group", _CHOICES[modality], who)
         for modality in MEASURES
     ]
-    return [table for table in found if table.rows]
+    return [table for table in tables if table.rows]
 
 
 def _accuracy(cells: Regimes, who: Mapping[str, str]) -> Table:
@@ -166,9 +168,9 @@ def _entry(cell: Cell | None) -> Entry | None:
         return None
     if cell.value is None:
         return Entry("undefined", note=cell.reason or "")
-    said = [f"{n:,} {word}" for n, word in ((cell.undefined, "undefined"), (cell.flat, "flat")) if n]
+    counts = [f"{n:,} {word}" for n, word in ((cell.undefined, "undefined"), (cell.flat, "flat")) if n]
     interval = "" if cell.low is None or cell.high is None else f"[{100 * cell.low:.1f}, {100 * cell.high:.1f}]"
-    return Entry(f"{100 * cell.value:.1f}", interval, ", ".join(said), 100 * cell.value)
+    return Entry(f"{100 * cell.value:.1f}", interval, ", ".join(counts), 100 * cell.value)
 
 
 def _score(held: Mapping[str, Any], k: int) -> Entry:

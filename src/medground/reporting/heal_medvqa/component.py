@@ -18,7 +18,7 @@ _SIGNS = {"yes": "yes", "no": "no", "in part": "partly"}
 
 def compose(runs: Sequence[Run], images: Images) -> Composition:
     """Return verdicts in the page's head, the tables of every run, and its specimens of pastes."""
-    made = plain.compose(runs, images)
+    composition = plain.compose(runs, images)
     named = list(zip(runs, unique_names(runs), strict=True))
     sentences = [
         (_SIGNS.get(verdict.answer, "undecided"), f"{verdict.model}, {verdict.dataset}: {verdict.because}.")
@@ -35,7 +35,11 @@ def compose(runs: Sequence[Run], images: Images) -> Composition:
     models = dict.fromkeys(facts.label for run, _ in named for facts in run.summary.models)
     subject = f"{', '.join(models)} (HEAL-MedVQA)"
     return replace(
-        made, subject=subject, summary=sentences, facts=[*made.facts, *notes], sections=[*made.sections, *shown]
+        composition,
+        subject=subject,
+        summary=sentences,
+        facts=[*composition.facts, *notes],
+        sections=[*composition.sections, *shown],
     )
 
 

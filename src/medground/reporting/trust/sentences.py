@@ -48,9 +48,9 @@ def answer(board: Board) -> str:
     """Return the page's first line: how often each answer was given, and nothing added up."""
     tiles = [tile for row in board.rows for tile in row.tiles]
     counted = {word: sum(tile.answer == word for tile in tiles) for word in ("yes", "in part", "no", "cannot be told")}
-    said = [f"{n} {word}" for word, n in counted.items() if n]
+    counts = [f"{n} {word}" for word, n in counted.items() if n]
     unasked = sum(tile.answer == "not asked" for tile in tiles)
-    asked = f"Of {count(len(tiles) - unasked, 'answer')}: {listed(said)}." if said else "Nothing was asked."
+    asked = f"Of {count(len(tiles) - unasked, 'answer')}: {listed(counts)}." if counts else "Nothing was asked."
     return f"{asked} {count(unasked, 'question was', 'questions were')} not asked." if unasked else asked
 
 

@@ -184,15 +184,15 @@ def _intervals(pool: Pool) -> str:
 
 def _baselines(pool: Pool, dataset: str, title: str) -> str:
     """Say what the baselines of a dataset reach."""
-    said = []
+    sentences = []
     for task in pool.tasks_on(dataset):
         pointing, dice = (_overall(pool, task["model"], dataset, metric) for metric in ("pointing", "dice@best"))
         if not standing(task).baseline or pointing is None or dice is None:
             continue
         if pointing.value is not None and dice.value is not None:
             pair = [text(pool.spec(cell.metric), cell.value, 1) for cell in (pointing, dice) if cell.value is not None]
-            said.append(f"{task['title']} {' and '.join(pair)}")
-    return f"{title}: {'; '.join(said)}." if said else ""
+            sentences.append(f"{task['title']} {' and '.join(pair)}")
+    return f"{title}: {'; '.join(sentences)}." if sentences else ""
 
 
 def _remarks(pool: Pool) -> Iterator[str]:

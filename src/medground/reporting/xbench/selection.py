@@ -62,11 +62,11 @@ def lists_of(pairs: Sequence[Scored], overall: int, each: int, seed: int) -> dic
         each: cases a list of one finding; 0: no such lists.
         seed: of the random ones.
     """
-    found = {"": _lists(pairs, overall, seed)}
+    lists = {"": _lists(pairs, overall, seed)}
     if each:
         for finding in dict.fromkeys(pair.key[1] for pair in pairs):
-            found[finding] = _lists([pair for pair in pairs if pair.key[1] == finding], each, seed)
-    return found
+            lists[finding] = _lists([pair for pair in pairs if pair.key[1] == finding], each, seed)
+    return lists
 
 
 def _lists(pairs: Sequence[Scored], n: int, seed: int) -> dict[Group, list[Key]]:
