@@ -23,11 +23,16 @@ def main() -> int:
     differ = False
     for subject in args.subjects or SUBJECTS:
         with tempfile.TemporaryDirectory() as folder:
-            count = torture(subject, args.kills, Path(folder), args.seed)
+            count = torture(subject, args.kills, Path(folder), args.seed, _say)
         sys.stdout.write(json.dumps(asdict(count)) + "\n")
         sys.stdout.flush()
         differ |= bool(count.differ)
     return int(differ)
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(line + "\n")
+    sys.stderr.flush()
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
@@ -49,7 +49,9 @@ class Count:
     differ: list[str] = field(default_factory=list)
 
 
-def torture(subject: str, kills: int, folder: Path, seed: int = 0) -> Count:
+def torture(
+    subject: str, kills: int, folder: Path, seed: int = 0, say: Callable[[str], None] = lambda _: None
+) -> Count:
     """Kill runs of a subject until so many kills have struck, and compare every run that ends.
 
     Args:
@@ -57,6 +59,7 @@ def torture(subject: str, kills: int, folder: Path, seed: int = 0) -> Count:
         kills: how many.
         folder: empty; folders of runs are made in it.
         seed: of instants and workers.
+        say: is told how far it is.
 
     Returns:
         The count; ``differ`` names files whose bytes are not those of the untouched run.
@@ -82,13 +85,15 @@ def torture(subject: str, kills: int, folder: Path, seed: int = 0) -> Count:
         count.folders, count.files = count.folders + 1, count.files + len(whole)
         count.differ += _differing(whole, tortured / subject)
         shutil.rmtree(tortured)
+        say(f"{subject}: {count.kills} kills, {count.folders} runs compared, {len(count.differ)} files differ")
     return count
 
 
 def _fate(chance: random.Random, count: Count, kills: int) -> tuple[int, float | None]:
     """Return the workers of the next run, and after how many seconds it is killed."""
     (workers,) = chance.choices(WORKERS, OFTEN)
-    lifetime = chance.uniform(0, count.seconds[1 if workers < 2 else 2])
+    # Not beyond two thirds of a whole run: later instants are struck in runs that were killed before.
+    lifetime = chance.uniform(0, count.seconds[1 if workers < 2 else 2] * 2 / 3)
     return workers, lifetime if count.kills < kills else None
 
 
