@@ -14,7 +14,8 @@ _LATEX = {
     "|": r"\textbar{}",
     **{character: f"\\{character}" for character in "&%$#_{}"},
 }
-_MARKDOWN = frozenset("\\|*_`<[]")
+_LATEX_TABLE = str.maketrans(_LATEX)
+_MARKDOWN_TABLE = str.maketrans({c: f"\\{c}" for c in "\\|*_`<[]"})
 _STARTS_A_FORMULA = re.compile(r"\s*[=@]|\s*[+-]|[\t\r\n]")
 _FIGURE = re.compile(
     r"\s*[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?( ?%)?( [\[(][+-]?[\d.,]+(, ?|-)[+-]?[\d.,]+[\])])?\s*", re.IGNORECASE
@@ -54,16 +55,18 @@ def for_latex(text: str) -> str:
         >>> for_latex("50 % of A_1")
         '50 \\% of A\\_1'
     """
-    return "".join(_LATEX.get(c, c) for c in _one_line(text))
+    return _one_line(text).translate(_LATEX_TABLE)
 
 
 def for_markdown(text: str) -> str:
     """Return text for a cell of a Markdown table: no markup, no control character, on one line."""
-    return "".join(f"\\{c}" if c in _MARKDOWN else c for c in _one_line(text))
+    return _one_line(text).translate(_MARKDOWN_TABLE)
 
 
 def _one_line(text: str) -> str:
-    return " ".join("".join(c for c in text if c.isspace() or not _is_control(c)).split())
+    if not (text.isascii() and text.isprintable()):
+        text = "".join(c for c in text if c.isspace() or not _is_control(c))
+    return " ".join(text.split())
 
 
 def _is_control(character: str) -> bool:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -91,14 +92,24 @@ def cluster_weights(count: int, replicates: int = 1000, seed: int = 0, block: in
 
     Yields:
         Counts (count, b), one column a replicate, b = ``block`` (fewer in the last), so that memory stays bounded.
+        Not to be written to: small ones are remembered, since many figures of a summary have the same patients.
     """
+    draw = _remembered if count * block <= _SMALL else _drawn
     for start in range(0, replicates, block):
-        columns = range(start, min(start + block, replicates))
-        weights = np.empty((count, len(columns)), dtype=np.uint16)
-        for column, replicate in enumerate(columns):
-            drawn = np.random.default_rng([seed, replicate]).integers(count, size=count)
-            weights[:, column] = np.bincount(drawn, minlength=count)
-        yield weights
+        yield draw(count, start, min(start + block, replicates), seed)
+
+
+def _drawn(count: int, start: int, stop: int, seed: int) -> Weights:
+    weights = np.empty((count, stop - start), dtype=np.uint16)
+    for column, replicate in enumerate(range(start, stop)):
+        drawn = np.random.default_rng([seed, replicate]).integers(count, size=count)
+        weights[:, column] = np.bincount(drawn, minlength=count)
+    return weights
+
+
+_SMALL = 1 << 15
+_remembered = lru_cache(maxsize=512)(_drawn)
+"""32 MB at most."""
 
 
 def bootstrap_ranking(

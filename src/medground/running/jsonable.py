@@ -24,26 +24,45 @@ def plain(value: Any, where: str = "") -> Any:
     Raises:
         RunError: a float is NaN or infinite (undefined is None, with a reason beside it), or a type has no JSON.
     """
+    try:
+        return _plain(value)
+    except _NotPlainError as error:
+        at = "".join(reversed(error.path))
+        raise RunError(error.what, where=f"{where}{at}".strip("."), got=error.got) from None
+
+
+class _NotPlainError(Exception):
+    """A value has no JSON; its place is put together on the way out, since hardly any value needs one."""
+
+    def __init__(self, what: str, got: object) -> None:
+        self.what, self.got, self.path = what, got, list[str]()
+
+
+def _plain(value: Any) -> Any:
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):
-        return _finite(value, where)
+        if not math.isfinite(value):
+            raise _NotPlainError("undefined must be null, with a reason beside it", value)
+        return value
     if isinstance(value, str | PurePath):
         return str(value)
     if isinstance(value, Mapping):
-        return {str(key): plain(item, f"{where}.{key}".strip(".")) for key, item in value.items()}
+        return {str(key): _inside(item, "." + str(key)) for key, item in value.items()}
     if isinstance(value, Sequence | set | frozenset) and not isinstance(value, bytes):
         items = value if isinstance(value, Sequence) else sorted(value)
-        return [plain(item, f"{where}[{index}]") for index, item in enumerate(items)]
-    raise RunError("this cannot be written as JSON", where=where, got=type(value).__name__)
+        return [_inside(item, index) for index, item in enumerate(items)]
+    raise _NotPlainError("this cannot be written as JSON", type(value).__name__)
 
 
-def _finite(value: float, where: str) -> float:
-    if not math.isfinite(value):
-        raise RunError("undefined must be null, with a reason beside it", where=where, got=value)
-    return value
+def _inside(item: Any, place: str | int) -> Any:
+    try:
+        return _plain(item)
+    except _NotPlainError as error:
+        error.path.append(place if isinstance(place, str) else f"[{place}]")
+        raise
 
 
 def to_json(value: Any, where: str = "") -> bytes:
