@@ -115,6 +115,9 @@ class RunFile(BaseModel):
     limits: tuple[dict[str, Any], ...] = Field(
         (), description="limits that the figures are held against: metric or question, and a bound"
     )
+    implausible: Literal["refuse", "accept"] = Field(
+        "refuse", description="what to do with data that cannot make sense, as `medground validate` lists it"
+    )
     seed: int = Field(0, ge=0, description="seed of everything random: bootstrap, folds, random baselines")
 
     @field_validator("roles", mode="before")

@@ -11,8 +11,9 @@ from medground import registry
 from medground.benchmarks.base import Benchmark, Entry, Role, Setting, forget_shared
 from medground.benchmarks.repeats import Repeating
 from medground.config import Component, RunFile, parse_components, parse_run_file, read_run_file
+from medground.datasets.plausible import doubts, turned
 from medground.declared import read_declared, refuse_idle
-from medground.errors import ConfigError, RunError, did_you_mean
+from medground.errors import ConfigError, DatasetError, RunError, did_you_mean
 from medground.identity import component_identity
 from medground.models.chat.remote.upload import refuse_upload
 from medground.models.controls.repeated import members_of
@@ -56,6 +57,9 @@ def run_session(
     progress = progress or Progress()
     for note in session.benchmark.notes():
         progress.say(note)
+    if own:
+        for line in plausible(session):
+            progress.say(line)
     return execute(
         session.benchmark,
         folder,
@@ -65,6 +69,28 @@ def run_session(
         own=own,
         progress=progress,
     )
+
+
+def plausible(session: Session) -> list[str]:
+    """Return in a line each what makes no sense in the data.
+
+    Raises:
+        DatasetError: something cannot be right, and the run file does not accept it.
+    """
+    lines: list[str] = []
+    for entry in session.datasets:
+        cases = entry.shared().cases()
+        found = [*turned(cases), *doubts(cases)]
+        certain = [doubt for doubt in found if doubt.certain]
+        if certain and session.run.implausible == "refuse":
+            raise DatasetError(
+                f"{entry.label} cannot be right: {certain[0]}",
+                where=entry.label,
+                got="; ".join(map(str, certain[1:3])) or None,
+                fix="medground validate FILE lists it all; `implausible: accept` in the run file runs all the same",
+            )
+        lines += [f"{entry.label}: {doubt}" for doubt in found]
+    return lines
 
 
 def estimate_file(file: Path, overrides: Sequence[str] = (), out: Path = Path("runs")) -> list[TaskEstimate]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from medground.benchmarks.base import Task, evaluate
 from medground.config import read_run_file
+from medground.datasets.plausible import doubts
 from medground.datasets.report import Checking, Reporting
 from medground.errors import MedgroundError
 from medground.session import Session, assemble
@@ -57,7 +58,10 @@ def _dataset(label: str, entry: Any) -> Iterator[Check]:
         problems = [str(problem) for problem in dataset.check()] if isinstance(dataset, Checking) else []
         if not problems:
             dataset.cases()
-        lines = dataset.report().lines() if isinstance(dataset, Reporting) else []
+        found = [] if problems else doubts(dataset.cases())
+        problems += [str(doubt) for doubt in found if doubt.certain]
+        lines = [f"doubt: {doubt}" for doubt in found if not doubt.certain]
+        lines += dataset.report().lines() if isinstance(dataset, Reporting) else []
     except MedgroundError as error:
         yield Check(f"dataset {label}", ok=False, details=tuple(str(error).splitlines()))
         return

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from medground.errors import RegionError
@@ -31,6 +34,22 @@ def read_mask(path: Path, above: int = 0) -> Region:
                     got=f"{picture.format}, {picture.mode} ({len(picture.getbands())} channels)",
                     fix="save it as grey PNG: inside not 0, outside 0",
                 )
-            return Region.from_mask(np.asarray(picture) > above)
+            values = np.asarray(picture)
+            return replace(Region.from_mask(values > above), notes=_grey(values, above))
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise RegionError("a mask cannot be decoded", where=path, got=str(error)) from error
+
+
+def _grey(values: NDArray[Any], above: int) -> tuple[str, ...]:
+    """Return a note where a mask has more than a few values: it was resized, or saved with losses."""
+    inside = values[values > above]
+    levels = np.unique(inside)
+    if len(levels) <= FEW:
+        return ()
+    between = float((inside < levels[-1]).mean())
+    mostly = ", most of it" if between > 0.5 else ""
+    return (f"{len(levels)} grey levels inside{mostly}",)
+
+
+FEW = 4
+"""Values inside that labels can have."""
