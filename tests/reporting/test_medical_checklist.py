@@ -28,7 +28,7 @@ def test_bins_stand_in_their_order_and_unmeasured_ones_are_left_out() -> None:
     cells = [cell("accuracy", "length", f"{k}: {k} to {k + 1}", k / 10) for k in (9, 1, 5)]
     cells.append(cell("accuracy", "length", "7: 7 to 8", None))
     (trace,) = bins(cells, ["m"], "length", "Length", "words", "a").choices["accuracy"]
-    assert trace["x"] == ["1 to 2", "5 to 6", "9 to 10"]
+    assert trace["x"] == ["1-2", "5-6", "9-10"]
     assert trace["y"] == [10, 50, 90]
 
 

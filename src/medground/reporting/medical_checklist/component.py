@@ -61,9 +61,9 @@ def _sections(run: Run, name: str, number: int) -> Iterator[Section]:
         beside_the_blind(cells, models, f"{anchor}-blind"),
         bins(cells, models, "length", "Caption length", "words and marks of the true caption", f"{anchor}-length"),
         bins(cells, models, "similarity", "Similarity of the two terms", measure, f"{anchor}-similarity"),
-        *(lines(cells, models, scope, title, note, f"{anchor}-{scope}") for scope, title, note in _GROUPS),
+        lines(cells, models, "type", "Semantic type", _GROUPS[0][2], f"{anchor}-type"),
     ]
-    tables = [_by_group(cells, models, scope, title) for scope, title, _ in _GROUPS]
+    tables = [_by_group(cells, models, *group) for group in _GROUPS]
     shown = [f for f in figures if any(any(t.get("x") or t.get("y") for t in ts) for ts in f.choices.values())]
     content = {"lead": _LEAD}
     yield Section(
@@ -105,13 +105,13 @@ _LEAD = (
 )
 
 
-def _by_group(cells: Sequence[Cell], models: Sequence[str], scope: str, title: str) -> Table:
+def _by_group(cells: Sequence[Cell], models: Sequence[str], scope: str, title: str, note: str) -> Table:
     """Return accuracy of every model in every group, with its interval and number of items."""
     held = {(c.group, c.model): c for c in cells if c.metric == "accuracy" and c.scope == scope}
     groups = list(dict.fromkeys(group for group, _ in held))
     entries = [[_entry(held.get((group, model))) for model in models] for group in groups]
     rows = [Head(group, "group") for group in groups]
-    return Table(f"Accuracy by {title.lower()}", title, rows, [Head(m) for m in models], entries)
+    return Table(f"Accuracy by {title.lower()}", title, rows, [Head(m) for m in models], entries, [note])
 
 
 def _entry(cell: Cell | None) -> Entry | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from medground.benchmarks.results import Cell
@@ -39,14 +40,18 @@ def bins(cells: Sequence[Cell], models: Sequence[str], scope: str, title: str, u
     """Return accuracy along ordered bins."""
     groups = sorted({c.group for c in cells if c.metric == "accuracy" and c.scope == scope}, key=_number)
     held = {(c.group, c.model): c for c in cells if c.metric == "accuracy" and c.scope == scope}
-    places = [group.partition(": ")[2] or group for group in groups]
+    places = [_short(group) for group in groups]
     traces = [
         series(models, model)
         | {"mode": "lines+markers"}
         | with_bars([held.get((group, model)) for group in groups], places)
         for model in models
     ]
-    layout = {"xaxis": axis(unit, type="category"), "yaxis": axis("accuracy, %"), **_CHANCE_ACROSS}
+    layout = {
+        "xaxis": axis(unit, type="category", tickangle=-40, title_standoff=60),
+        "yaxis": axis("accuracy, %"),
+        **_CHANCE_ACROSS,
+    }
     return Figure(anchor, title, "Dotted: chance. Bars: clustered intervals.", {"accuracy": traces}, layout)
 
 
@@ -70,6 +75,17 @@ def _spread(groups: int, k: int, models: int) -> list[float]:
     """Return a model's places: those of one line share it, spread over 0.6 of the way to the next."""
     shift = 0.6 * (k / (models - 1) - 0.5) if models > 1 else 0.0
     return [line + shift for line in range(groups)]
+
+
+def _short(group: str) -> str:
+    """Return the name of a bin as it fits below an axis: "24 to 27.7778" as "24-28", "0.11 to 0.22" as ".11-.22"."""
+    ends = group.partition(": ")[2].split(" to ") or [group]
+    rounded = [re.sub(r"^0(?=\.)", "", f"{float(e):.2f}" if "." in e and float(e) <= 1 else _whole(e)) for e in ends]
+    return "-".join(rounded)
+
+
+def _whole(end: str) -> str:
+    return f"{float(end):.0f}" if re.fullmatch(r"[\d.]+", end) else end
 
 
 def _number(group: str) -> tuple[int, str]:

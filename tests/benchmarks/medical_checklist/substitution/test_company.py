@@ -51,6 +51,7 @@ def test_half_of_a_name_is_not_exchanged(caption: str, term: str) -> None:
         ("The left eye is normal.", "left", "background"),
         ("A coil was placed; the coiled part lies in the coil mass of the coil.", "coil", "said_again"),
         ("ETT showing dilatation of the heart.", "ETT", "stop_word"),
+        ("The methods used in MS are listed.", "MS", "stop_word"),
     ],
 )
 def test_what_the_picture_does_not_decide_is_left_alone(caption: str, term: str, reason: str) -> None:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from medground.benchmarks.medical_checklist.mentions.base import Mention
 from medground.benchmarks.medical_checklist.mentions.boundaries import fold
+from medground.benchmarks.medical_checklist.mentions.dictionary import is_acronym
 from medground.benchmarks.medical_checklist.substitution import story
 from medground.benchmarks.medical_checklist.substitution.places import IMAGING, partners
 from medground.benchmarks.medical_checklist.words import FUNCTION, MODIFIERS, word_set
@@ -68,6 +69,7 @@ _ADJECTIVAL = re.compile(r"(?:tomographic|ultrasonographic|radiographic)$")
 _SIDED = re.compile(r"(?:left|right|bilateral)\b", re.IGNORECASE)
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)?|first|second|third|fourth|fifth|last", re.IGNORECASE)
 _STEM = 5
+_LONGEST_ACRONYM = 4
 _SHORTEST_PARTICIPLE = 5
 
 
@@ -121,8 +123,9 @@ def refuse_company(caption: str, mention: Mention, tui: str) -> str | None:
         own = (
             ("compound", lambda: _is_in_a_name(near, tui)),
             ("negated", lambda: story.is_denied(caption, start, end)),
-            # No device shows anything: an abbreviation with another meaning.
+            # No device shows anything, and MS is a spectrometer too: abbreviations with another meaning.
             ("stop_word", lambda: tui == _DEVICE and near.after.lower() in _SAYS),
+            ("stop_word", lambda: tui != _PROCEDURE and _is_short_acronym(mention.text)),
             ("said_again", lambda: says_again(caption, mention, mention.text)),
         )
     return next((reason for reason, holds in shared + own if holds()), None)
@@ -175,7 +178,9 @@ def _begins_a_name(near: Neighbours, tui: str) -> bool:
             return False
         if low in _TIMES or low in _REGIONS or low in _PLANES:
             return True
-    if tui in _ANATOMY and (low in _DIRECTIONS or _is_numbered(near)):
+    if tui != _PROCEDURE and _is_numbered(near):
+        return False
+    if tui in _ANATOMY and low in _DIRECTIONS:
         return False
     return low in FUNCTION or low in MODIFIERS or low in _VERBS or _is_participle(low)
 
@@ -188,6 +193,11 @@ def _ends_a_name(near: Neighbours, tui: str) -> bool:
     if tui == _REGION and (word in IMAGING or low in IMAGING):
         return True
     return _is_participle(low)
+
+
+def _is_short_acronym(text: str) -> bool:
+    """Whether a term is written as a few capitals, which mean something else in the next paper."""
+    return len(text) <= _LONGEST_ACRONYM and is_acronym(text)
 
 
 def _is_participle(low: str) -> bool:

@@ -103,7 +103,7 @@ def partners(caption: str, start: int, end: int) -> frozenset[str]:
     before = re.search(r"([\w-]+)\s+$", caption[max(0, start - 40) : start])
     imaging = _IMAGING_NEXT.match(caption[end : end + 80]) is not None
     doubled = before is not None and before[1].lower() in _BEFORE_PLANE
-    if word in _PROJECTIONS and (imaging or (ahead and ahead[0].startswith(_PICTURES))):
+    if word in _PROJECTIONS and (imaging or any(w.startswith(_PICTURES) for w in ahead)):
         return _PROJECTIONS[word] if imaging and not doubled else frozenset()
     place = _TABLE.get(word)
     if place is None or not _may_be_read(word, place, ahead) or (place.imaging and (doubled or not imaging)):

@@ -73,7 +73,7 @@ _USES = (
     ("sheath", "rectus tendon nerve optic carotid synovial myelin", "of"),
     ("posterior", "antero", ""),
     ("anterior", "postero", ""),
-    ("head", "truncated caput femoral humeral radial metatarsal metacarpal of pancreatic fibular", "of"),
+    ("head", "arrow truncated caput femoral humeral radial metatarsal metacarpal of pancreatic fibular", "of"),
     ("neck", "femoral bladder aneurysm pancreatic gallbladder", "of"),
     ("body", "vertebral foreign gastric pancreatic of whole loose", "of"),
 )  # fmt: skip

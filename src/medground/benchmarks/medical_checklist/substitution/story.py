@@ -19,7 +19,7 @@ _GENERAL = re.compile(
 )
 _ASIDE = re.compile(
     r"\b(?:(?:evaluation|assessment|exclusion|risk|prevention|detection|signs?|search) (?:of|for)|courtesy|department|"
-    r"hospital|institute|university|clinic|suggestive of|suggesting|suggests|suggested|consistent with|"
+    r"hospital|institute|university|clinic|possibility of|susceptible to|insusceptible to|suggestive of|suggesting|suggests|suggested|consistent with|"
     r"compatible with|indicative of)\b[^.;]{0,60}$",
     re.IGNORECASE,
 )

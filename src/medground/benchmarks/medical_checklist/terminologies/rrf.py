@@ -9,7 +9,7 @@ Source: UMLS Reference Manual, chapter 3 (RRF files). The Metathesaurus and subs
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,10 +18,10 @@ from medground.benchmarks.medical_checklist.terminologies.base import (
     NO_NAME,
     NO_TYPE,
     OUTSIDE_TYPES,
+    Concept,
     Terminology,
     cyclic,
     relations,
-    table,
     wrong_fields,
 )
 from medground.errors import DataError
@@ -54,24 +54,76 @@ def _without_collector() -> Iterator[None]:
 
 
 def _read(folder: Path) -> Terminology:
-    tuis = _types(folder / "MRSTY.RRF")
-    wanted = {cui for cui, held in tuis.items() if not TYPES.keys().isdisjoint(held)}
-    names, preferred, seen, rows = _names(folder / "MRCONSO.RRF", wanted)
-    dropped = {cui: reason for cui in seen if (reason := _reason(cui, tuis, wanted, names))}
-    dropped |= {cui: NO_NAME for cui in tuis if cui not in seen}
-    concepts = table(names, {cui: set(tuis[cui]) for cui in names}, preferred, dropped)
+    types = _types(folder / "MRSTY.RRF")
+    names, preferred, rows = _names(folder / "MRCONSO.RRF", types)
+    dropped = {cui: reason for cui in types.concepts if (reason := types.reason(cui, names))}
+    concepts = {}
+    # Names are given up one by one as concepts are made of them: both at once would be the peak of the memory.
+    for cui in sorted(names):
+        held = names.pop(cui)
+        name = preferred.pop(cui, None)
+        rule = "first kept row" if name is None else "flags"
+        concepts[cui] = Concept(cui, name or held[0], tuple(sorted(set(held))), tuple(sorted(types.of(cui))), rule)
     parents = _parents(folder / "MRREL.RRF", set(concepts))
     remarks = {"rows": rows[0], "rows_kept": rows[1], "concepts_on_a_cycle": cyclic(parents)}
     return Terminology(concepts, parents, dropped=dropped, remarks=remarks, licence=LICENCE)
 
 
-def _reason(cui: str, tuis: dict[str, tuple[str, ...]], wanted: set[str], names: dict[str, list[str]]) -> str | None:
-    """Return why a concept of MRCONSO is left out, or None."""
-    if cui not in tuis:
-        return NO_TYPE
-    if cui not in wanted:
-        return OUTSIDE_TYPES
-    return None if cui in names else NO_ENGLISH
+class _Types:
+    """Concept -> its types and whether MRCONSO names it, one number a concept.
+
+    A release has millions of concepts and few sets of types: each set is kept once.
+    """
+
+    UNTYPED = 0
+
+    def __init__(self) -> None:
+        self.sets: list[tuple[str, ...]] = [()]
+        self.concepts: dict[str, int] = {}
+        self._codes: dict[tuple[str, ...], int] = {(): self.UNTYPED}
+        self._wanted: list[bool] = [False]
+        self._seen: list[int] = []
+
+    def add(self, cui: str, tui: str) -> None:
+        """Give a concept a type."""
+        before = self.sets[self.concepts.get(cui, self.UNTYPED)]
+        if tui in before:
+            return
+        types = (*before, tui)
+        code = self._codes.get(types)
+        if code is None:
+            code = self._codes[types] = len(self.sets)
+            self.sets.append(types)
+            self._wanted.append(not TYPES.keys().isdisjoint(types))
+        self.concepts[cui] = code
+
+    def see(self, cui: str) -> bool:
+        """Note that MRCONSO has a concept; return whether it has one of the fifteen types.
+
+        A code that is noted is kept as its complement, one shared number a set of types.
+        """
+        if not self._seen:
+            self._seen = [~code for code in range(len(self.sets))]
+        code = self.concepts.get(cui, self.UNTYPED)
+        code = ~code if code < 0 else code
+        self.concepts[cui] = self._seen[code]
+        return self._wanted[code]
+
+    def of(self, cui: str) -> tuple[str, ...]:
+        """Return the types of a concept."""
+        code = self.concepts[cui]
+        return self.sets[~code if code < 0 else code]
+
+    def reason(self, cui: str, names: Mapping[str, tuple[str, ...]]) -> str | None:
+        """Return why a concept is left out, or None."""
+        code = self.concepts[cui]
+        if code >= 0:
+            return NO_NAME
+        if ~code == self.UNTYPED:
+            return NO_TYPE
+        if not self._wanted[~code]:
+            return OUTSIDE_TYPES
+        return None if cui in names else NO_ENGLISH
 
 
 def _rows(path: Path, fields: int) -> Iterator[tuple[int, list[bytes]]]:
@@ -94,37 +146,32 @@ def _rows(path: Path, fields: int) -> Iterator[tuple[int, list[bytes]]]:
         ) from None
 
 
-def _types(path: Path) -> dict[str, tuple[str, ...]]:
-    """Return concept -> types. Equal tuples are one object: a release has millions of concepts and few type sets."""
-    held: dict[str, tuple[str, ...]] = {}
-    shared: dict[tuple[str, ...], tuple[str, ...]] = {}
+def _types(path: Path) -> _Types:
+    types = _Types()
     for _, row in _rows(path, _STY):
-        cui, tui = row[0].decode("ascii", "replace"), row[1].decode("ascii", "replace")
-        before = held.get(cui, ())
-        if tui not in before:
-            types = (*before, tui)
-            held[cui] = shared.setdefault(types, types)
-    return held
+        types.add(row[0].decode("ascii", "replace"), row[1].decode("ascii", "replace"))
+    return types
 
 
-def _names(
-    path: Path, wanted: set[str]
-) -> tuple[dict[str, list[str]], dict[str, tuple[str, str]], set[str], tuple[int, int]]:
-    """Return names and preferred names of wanted concepts, all concepts seen, and rows read and kept."""
-    names: dict[str, list[str]] = {}
-    preferred: dict[str, tuple[str, str]] = {}
-    seen: set[str] = set()
-    read, kept, last, cui = 0, 0, b"", ""
+def _names(path: Path, types: _Types) -> tuple[dict[str, tuple[str, ...]], dict[str, str], tuple[int, int]]:
+    """Return names and preferred names of concepts of the fifteen types, and rows read and kept."""
+    names: dict[str, tuple[str, ...]] = {}
+    preferred: dict[str, str] = {}
+    read, kept, last, cui, wanted = 0, 0, b"", "", False
+    held: list[str] = []
     for number, row in _rows(path, _CONSO):
         read += 1
         if row[0] != last:  # rows of one concept lie together: decode its identifier once
+            if held:
+                names[cui] = (*names.get(cui, ()), *held)
+                held = []
             last = row[0]
             cui = last.decode("ascii", "replace")
-            seen.add(cui)
+            wanted = types.see(cui)
         if row[1] != b"ENG" or row[16] != b"N":
             continue
         kept += 1
-        if cui not in wanted:
+        if not wanted:
             continue
         try:
             name = row[14].decode("utf-8")
@@ -132,10 +179,12 @@ def _names(
             raise DataError("a name is not UTF-8", where=f"{path}, line {number}", got=row[14][:40]) from None
         if not name.strip():
             continue
-        names.setdefault(cui, []).append(name)
+        held.append(name)
         if row[2] == b"P" and row[4] == b"PF" and row[6] == b"Y":
-            preferred.setdefault(cui, (name, "flags"))
-    return names, preferred, seen, (read, kept)
+            preferred.setdefault(cui, name)
+    if held:
+        names[cui] = (*names.get(cui, ()), *held)
+    return names, preferred, (read, kept)
 
 
 def _parents(path: Path, concepts: set[str]) -> dict[str, frozenset[str]]:
