@@ -23,7 +23,7 @@ def refusal(caption: str, term: str) -> str | None:
         ("A tumour in the head/uncinate process.", "head"),
         ("The catheter ablation of the isthmus.", "catheter"),
         ("CT of normal pressure hydrocephalus.", "hydrocephalus"),
-        ("A diffusion weighted image.", "diffusion"),
+        ("A perfusion weighted image.", "perfusion"),
         ("The neck of the femur is short.", "femur"),
         ("Agenesis of the left third molar.", "molar"),
         ("The lateral incisor is fractured.", "incisor"),

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 
 _LEGEND = re.compile(
-    r"(?:(?:^|[\s;,.(*])(?:\*+|[A-Za-z]{1,5}\d{0,2}|\d{1,2}|(?:arrow|star|asterisk|circle)\w*\)?)\s*[:=\u2013\u2014-]\s*"
+    r"(?:(?:^|[\s;,.(*])(?:\*+|[A-Za-z]{1,5}\d{0,2}|\d{1,2}|(?:arrow|star|asterisk|circle)\w*\)?)"
+    r"\s*[:=\u2013\u2014-]\s*"
     r"|(?:^|[\s;.(])[A-Z][A-Za-z-]{0,7}\d?(?:,|\s+(?:indicates?|denotes?|represents?|is|are|stands? for))\s*)"
     r"(?:the\s+)?(?:(?:left|right|upper|lower|normal)\s+)?$"
 )
@@ -19,7 +20,8 @@ _GENERAL = re.compile(
 )
 _ASIDE = re.compile(
     r"\b(?:(?:evaluation|assessment|exclusion|risk|prevention|detection|signs?|search) (?:of|for)|courtesy|department|"
-    r"hospital|institute|university|clinic|possibility of|susceptible to|insusceptible to|suggestive of|suggesting|suggests|suggested|consistent with|"
+    r"hospital|institute|university|clinic|possibility of|(?:in)?susceptible to|suggestive of|suggesting|suggests|"
+    r"suggested|consistent with|"
     r"compatible with|indicative of)\b[^.;]{0,60}$",
     re.IGNORECASE,
 )
