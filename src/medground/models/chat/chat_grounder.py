@@ -9,8 +9,9 @@ what speaks for a yes. What cannot be read has no score and no map, with its rea
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -62,6 +63,17 @@ class _Where:
     map: NDArray[np.float32] | None
     reason: str = ""
     geometry: Geometry | None = None
+    said: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Presence:
+    """Whether findings are there: score and probability a pair, and what was said."""
+
+    scores: NDArray[np.float64]
+    probabilities: NDArray[np.float64]
+    unread: Mapping[int, str]
+    said: Sequence[Mapping[str, Any]]
 
 
 class ChatGrounder:
@@ -126,40 +138,44 @@ class ChatGrounder:
         """See :class:`medground.models.base.Grounder`; a score is log P(yes) - log P(no), or the answer itself."""
         pairs = [(image, finding) for image in images for finding in findings]
         shape = (len(images), len(findings))
-        scores, probabilities, unread = self._presence(pairs)
+        presence = self._presence(pairs)
         places = self._places(pairs)
         absent = {divmod(index, len(findings)): place.reason for index, place in enumerate(places) if place.map is None}
-        for index, reason in unread.items():
+        for index, reason in presence.unread.items():
             absent.setdefault(divmod(index, len(findings)), reason)
         grid = next((place.map.shape for place in places if place.map is not None), (GRID, GRID))
         blank = np.full(grid, np.nan, np.float32)
         maps = np.stack([blank if place.map is None else place.map for place in places]) if places else None
         frames = {i // len(findings): place.geometry for i, place in enumerate(places) if place.geometry is not None}
         return Prediction(
-            scores=scores.reshape(shape),
-            probabilities=probabilities.reshape(shape),
+            scores=presence.scores.reshape(shape),
+            probabilities=presence.probabilities.reshape(shape),
             saliency=None if maps is None else maps.reshape(*shape, *grid),
             geometry=[frames.get(i) or Geometry.squash(image.size, (GRID, GRID)) for i, image in enumerate(images)],
             absent=absent if places else {},
+            said={
+                divmod(index, len(findings)): {**words, **(places[index].said if places else {})}
+                for index, words in enumerate(presence.said)
+            },
         )
 
     def _asked(self, image: Radiograph, finding: str) -> tuple[Message, ...]:
         text = self.prompts.get(finding) or self.question.format(label=finding.casefold())
         return (Message("user", text, (image,)),)
 
-    def _presence(
-        self, pairs: Sequence[tuple[Radiograph, str]]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], dict[int, str]]:
+    def _presence(self, pairs: Sequence[tuple[Radiograph, str]]) -> _Presence:
         conversations = [self._asked(image, finding) for image, finding in pairs]
         if "choose" in capabilities_of(self.of):
             told = np.stack(self.of.choose(conversations, [list(self.answers)] * len(pairs)))
             scores = np.asarray(told[:, 0] - told[:, 1], dtype=np.float64)
             lost = {int(i): "unreadable: no log-probabilities" for i in np.flatnonzero(~np.isfinite(scores))}
-            return scores, np.asarray(expit(scores)), lost
+            known = [[value if math.isfinite(value) else None for value in row] for row in told.tolist()]
+            said = [{"log_probabilities": dict(zip(self.answers, row, strict=True))} for row in known]
+            return _Presence(scores, np.asarray(expit(scores)), lost, said)
         replies = self.of.reply(conversations, GenerationOptions(max_new_tokens=64, schema=_ANSWER))
         values = np.array([_VALUES[r.data["answer"]] if r.outcome == "ok" else np.nan for r in replies])
         unread = {i: f"{r.outcome}: {r.reason}" for i, r in enumerate(replies) if r.outcome != "ok"}
-        return values, values.copy(), unread
+        return _Presence(values, values.copy(), unread, [{"presence": reply.record()} for reply in replies])
 
     def _places(self, pairs: Sequence[tuple[Radiograph, str]]) -> list[_Where]:
         match self.place:
@@ -183,7 +199,10 @@ class ChatGrounder:
     def _boxed(self, pairs: Sequence[tuple[Radiograph, str]]) -> list[_Where]:
         form = self.box_format()
         replies = self._boxes([(image, finding.casefold()) for image, finding in pairs], form)
-        return [_read(reply, form, image) for reply, (image, _) in zip(replies, pairs, strict=True)]
+        return [
+            replace(_read(reply, form, image), said={"place": reply.record(), "box_format": form})
+            for reply, (image, _) in zip(replies, pairs, strict=True)
+        ]
 
     def _boxes(self, pairs: Sequence[tuple[Radiograph, str]], form: BoxFormat) -> Sequence[Reply]:
         conversations = []

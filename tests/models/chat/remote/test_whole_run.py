@@ -13,6 +13,7 @@ from medground.config import parse_run_file
 from medground.models.chat.remote.limits import StopRunError
 from medground.reporting.report import write_report
 from medground.running.ledger import read_ledger
+from medground.running.reading import read_transcripts
 from medground.session import assemble, run_session
 
 SECRET = "sk-very-secret-0123456789"
@@ -154,3 +155,9 @@ def test_a_grounder_made_of_a_repeated_model_is_repeated(
     metrics = summary.tables["repeats"]["metric"].to_list()
     assert metrics
     assert read_ledger(tmp_path / "run")[0]["asked"].keys() == {"g", "g, sample 2"}
+    # What was said is kept as it came, with the format that boxes were asked for in.
+    (said,) = next(read_transcripts(tmp_path / "run", ("g", "manifest"))).answers()
+    kept = said.values["said"]["0"]
+    assert json.loads(kept["presence"]["text"]) == {"answer": "yes"}
+    assert json.loads(kept["place"]["text"]) == {"boxes": [[100, 100, 500, 500]]}
+    assert kept["box_format"] == "thousandths"
