@@ -119,6 +119,9 @@ def test_answers_with_the_true_region_stand_beside_the_model_s_own() -> None:
     assert cells["balanced_accuracy", "true_quartets"] == 0.5
     assert cells["tpt", "main"] is None
     assert cells["tpt", "true_regions"] == 0
+    assert summary.tables["true_regions"]["specificity"].to_list() == [0.0]
+    assert summary.tables["heal_medvqa"]["specificity"].to_list() == [100.0]
+    assert summary.tables["heal_medvqa"]["mask_dice"][0] > 0
     own = bound(Halves, quartets=2).tasks()[0]
     assert own.fingerprint() != task.fingerprint()
 

@@ -172,7 +172,7 @@ def test_models_are_compared_on_what_both_have(frames: dict[str, pl.DataFrame]) 
     two = {(model, "phantom"): frames[model] for model in ("oracle", "elsewhere")}
     table = summarise(two, rules=decide.rules(), reading="rules", about={}).tables["comparisons_phantom"]
     swapped = table.filter(pl.col("metric") == "tpt_anatomy").to_dicts()[0]
-    assert swapped["difference"] == 1
+    assert swapped["difference"] == 100
     assert swapped["decision"] == "better"
     assert table.filter(pl.col("metric") == "paraphrase")["difference"].to_list() == [0]
 

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from medground.benchmarks.heal_medvqa import HealMedVQA
 
 _SPECS = {spec.name: spec for spec in SPECS}
-_COLUMNS = ("metric", "first", "second", "difference", "low", "high", "p_family", "n", "decision", "because")
+_COLUMNS = ("metric", "first", "second", "difference", "low", "high", "p_family", "n", "decision")
+_PERCENT = ("difference", "low", "high")
 
 
 def compare(benchmark: HealMedVQA) -> Comparable:
@@ -66,7 +67,7 @@ def natural(first: Answers, second: Answers) -> Iterator[tuple[Sample, Sample]]:
 
 
 def compared(answers: Mapping[str, Answers], rules: Mapping[str, Rule], dataset: str) -> pl.DataFrame:
-    """Return one line a pair of models and metric, for the tables of a summary.
+    """Return one line a pair of models and metric, for the tables of a summary: differences in percent points.
 
     Args:
         answers: model -> its answers on one dataset.
@@ -75,7 +76,13 @@ def compared(answers: Mapping[str, Answers], rules: Mapping[str, Rule], dataset:
     """
     pairs = [Pair(a, b, dataset, list(natural(answers[a], answers[b]))) for a, b in combinations(answers, 2)]
     records = [r for r in compare_pairs(pairs, rules) if r["scope"] == ALL and r["difference"] is not None]
-    return pl.DataFrame([{name: r[name] for name in _COLUMNS} for r in records], infer_schema_length=None)
+    return pl.DataFrame([{name: _shown(name, r[name]) for name in _COLUMNS} for r in records], infer_schema_length=None)
+
+
+def _shown(name: str, value: Any) -> Any:
+    if value is None or name not in (*_PERCENT, "p_family"):
+        return value
+    return round(100 * value, 1) if name in _PERCENT else float(f"{value:.3g}")
 
 
 def _closed(answers: Answers) -> pl.DataFrame:

@@ -14,7 +14,7 @@ from medground.benchmarks.heal_medvqa.localising import mask_cells
 from medground.benchmarks.heal_medvqa.pools import Answers, shared_pool
 from medground.benchmarks.heal_medvqa.published import reference_table
 from medground.benchmarks.heal_medvqa.rows import TRUE_REGIONS
-from medground.benchmarks.heal_medvqa.specs import SPECS
+from medground.benchmarks.heal_medvqa.specs import MASKS, SPECS
 from medground.benchmarks.heal_medvqa.variants import CONTROLS, FLIPS
 from medground.benchmarks.heal_medvqa.verdicts import REGION, Figure, figure, half_verdict, region_verdict
 from medground.benchmarks.results import Cell, Cells, ModelFacts, Summary, Verdict
@@ -57,6 +57,8 @@ def summarise(
         if len(models) > 1:
             tables[f"comparisons_{dataset}"] = compared(natural, rules, dataset)
     tables |= {"heal_medvqa": board(cells), "answers_from": sentences(verdicts), "published": reference_table()}
+    if any(cell.subset == "true_regions" for cell in cells):
+        tables["true_regions"] = board(cells, "true_regions", "true_quartets")
     if about:
         tables["blind_and_region_blind"] = floor_table(about)
     specimens = [one for path, frame in rows.items() for one in _specimens(path, frame)]
@@ -160,17 +162,24 @@ def _floor_records(answers: Answers) -> list[dict[str, Any]]:
     ]
 
 
-def board(cells: Sequence[Cell]) -> pl.DataFrame:
-    """Return the table for people: a line a model and subset, figures in percent."""
+def board(cells: Sequence[Cell], subset: str = "main", quartets_of: str = "quartets") -> pl.DataFrame:
+    """Return the table for people: a line a model and dataset, figures in percent.
+
+    Args:
+        cells: of all models.
+        subset: whose figures.
+        quartets_of: subset of the swapped quartets that stand beside them.
+    """
     index = Cells(cells)
     columns = ("balanced_accuracy", "f1_yes", "macro_f1", "specificity", "yes_ratio", "non_answers", "open_f1", "tpt")
+    masks = tuple(spec.name for spec in MASKS if index.where(metric=spec.name, subset=subset))
     lines = []
-    for model, dataset in dict.fromkeys((cell.model, cell.dataset) for cell in cells):
+    for model, dataset in dict.fromkeys((cell.model, cell.dataset) for cell in cells if cell.subset == subset):
         line: dict[str, Any] = {"model": model, "dataset": dataset}
-        quartets = index.where(model=model, dataset=dataset, metric="balanced_accuracy", subset="quartets")
+        quartets = index.where(model=model, dataset=dataset, metric="balanced_accuracy", subset=quartets_of)
         line["quartets"] = _shown(quartets)
-        for metric in (*columns, *FLIPS, *CONTROLS):
-            line[metric] = _shown(index.where(model=model, dataset=dataset, metric=metric, subset="main", scope="all"))
+        for metric in (*columns, *FLIPS, *CONTROLS, *masks):
+            line[metric] = _shown(index.where(model=model, dataset=dataset, metric=metric, subset=subset, scope="all"))
         lines.append(line)
     return pl.DataFrame(lines, infer_schema_length=None)
 
@@ -186,14 +195,19 @@ def floor_table(about: Mapping[str, Any]) -> pl.DataFrame:
     lines = []
     for dataset, facts in about.items():
         for sampler, listed in {"as asked": facts.get("floors", ()), **facts.get("by_sampler", {})}.items():
-            values = {one["name"]: one["balanced_accuracy"] for one in listed}
+            values = {one["name"]: _rounded(one["balanced_accuracy"]) for one in listed}
             lines.append({"negatives": sampler, "dataset": dataset, **values})
     return pl.DataFrame(lines, infer_schema_length=None)
 
 
 def _shown(cells: Sequence[Cell]) -> float | None:
     value = cells[0].value if cells else None
-    return None if value is None else 100 * value
+    return None if value is None else _rounded(100 * value)
+
+
+def _rounded(percent: float | None) -> float | None:
+    """Return a figure as tables for people print it; the full one is in the cells."""
+    return None if percent is None else round(percent, 1)
 
 
 def _specimens(path: Path, rows: pl.DataFrame) -> list[dict[str, Any]]:
