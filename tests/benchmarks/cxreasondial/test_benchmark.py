@@ -236,6 +236,7 @@ def test_one_that_calls_everything_normal_is_near_its_floor(told):
     assert cell.value < 0.4
     (verdict,) = summary.verdicts
     assert verdict.answer != "yes"
+    assert any(note.startswith("Quality control dropped ") for note in summary.notes)
     assert set(summary.tables["repliers"]["Replier"]) == {"all normal", "parrot", "refuser"}
     json.dumps(summary.to_json())
 

@@ -172,7 +172,8 @@ class CXReasonDial:
         if self.protocol == "cxreasonbench":
             summary = summarise_stages(rows, facts, self.notes())
         else:
-            summary = summarise(rows, self.reading, facts, floors(self.source.dialogues()), self.notes())
+            notes = [*self.notes(), *self._dropped()]
+            summary = summarise(rows, self.reading, facts, floors(self.source.dialogues()), notes)
         return with_looking(summary, compare(self), rows, self._setting.models)
 
     @property
@@ -186,6 +187,12 @@ class CXReasonDial:
         by_rules = self.options.judge == "evidence"
         models = [] if by_rules else [entry.identity() for entry in self._setting.roles.get("judges", ())]
         return {"judge": judge_identity(self.options), "models": models}
+
+    def _dropped(self) -> list[str]:
+        if (dropped := self.source.dropped()) is None:
+            return []
+        count, of = dropped
+        return [f"Quality control dropped {count} of {of} measurements ({100 * count / of:.1f} %)."]
 
     def notes(self) -> list[str]:
         """What a reader must know beforehand."""

@@ -113,6 +113,15 @@ def _criterion(task: str, view: str | None) -> Criterion:
     return Criterion(texts[task], op.get(task, ">="), list(thresholds) if isinstance(thresholds, tuple) else thresholds)
 
 
+#: What a withheld label or limit is about.
+_SHORT = {task: task.replace("_", " ") for task in RULES} | {
+    "inclusion": "inclusion of the lungs",
+    "cardiomegaly": "heart",
+    "mediastinal_widening": "mediastinum",
+    "aortic_knob_enlargement": "aortic knob",
+    "ascending_aorta_enlargement": "ascending aorta",
+    "descending_aorta_enlargement": "descending aorta",
+}
 _CONCLUSIONS = {
     "included": "The lungs are fully included.",
     "not included": "The lungs are not fully included.",
@@ -149,7 +158,8 @@ def sentences(request: Request, parts: tuple[str, ...] | None = None) -> str:
     if "measurement" in wanted:
         out.append(_measured(request))
     if "criterion" in wanted:
-        out.append(request.evidence.criterion.text or "Without knowing the view no limit can be chosen.")
+        withheld = f"Without knowing the view no limit can be chosen for the {_SHORT[request.task]}."
+        out.append(request.evidence.criterion.text or withheld)
     if "conclusion" in wanted:
         out.append(conclusion(request.task, request.evidence.conclusion.label))
     return " ".join(out)
@@ -159,7 +169,7 @@ def conclusion(task: str, label: str | None) -> str:
     """The sentence for a conclusion."""
     if label is None:
         why = "As the view is unknown" if RULES[task].by_view else "As the value lies between the classes"
-        return f"{why}, no label can be given."
+        return f"{why}, no label can be given for the {_SHORT[task]}."
     return _CONCLUSIONS.get(label) or f"The {_with_verb(label)}."
 
 

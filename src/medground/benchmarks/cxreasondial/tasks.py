@@ -31,6 +31,7 @@ from medground.judges.evidence import Evidence
 from medground.judges.hybrid import Hybrid
 from medground.judges.llm import Llm, panel
 from medground.models.base import capabilities_of
+from medground.tools import TASKS
 
 JudgeName = Literal["evidence", "llm", "hybrid"]
 
@@ -66,7 +67,11 @@ class Source:
 
     def dialogues(self) -> Sequence[Dialogue]:
         """Read or build them, once a process."""
-        return _dialogues(self)
+        return _dialogues(self)[0]
+
+    def dropped(self) -> tuple[int, int] | None:
+        """Measurements that quality control dropped, and of how many; None where a file does not tell."""
+        return _dialogues(self)[1]
 
     def picture(self, dialogue: Dialogue) -> Radiograph:
         """The picture of a dialogue."""
@@ -87,13 +92,13 @@ class Source:
 
 
 @lru_cache(maxsize=8)
-def _dialogues(source: Source) -> tuple[Dialogue, ...]:
+def _dialogues(source: Source) -> tuple[tuple[Dialogue, ...], tuple[int, int] | None]:
     if source.path is not None:
-        return tuple(
-            import_dialogues(source.path, dict(source.fields)) if source.fields else read_dialogues(source.path)
-        )
+        given = import_dialogues(source.path, dict(source.fields)) if source.fields else read_dialogues(source.path)
+        return tuple(given), None
     builder = Builder(source.seed, source="phantoms of medground", license_note="drawn; no patient")
-    return tuple(builder.build(Phantoms(source.seed, source.size).cases(source.count)))
+    built = tuple(builder.build(Phantoms(source.seed, source.size).cases(source.count)))
+    return built, (sum(builder.report.dropped.values()), source.count * len(TASKS))
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ CUES: dict[str, str] = {
     r"truncat\w+|on the film|in the (?:picture|frame|image)|inclu\w+|lateral ribs?|whole lungs?|both lungs|gaps?\b",
     "inspiration": r"\bribs?\b|inspir\w+|\bbreath\w*|inhal\w+|(?:hemi-?)?diaphragm\w*|hypoinflat\w+|(?:under|well|over|hyper)[\s-]?"
     r"(?:inflat|expand|aerat)\w+|inflat\w+|lung volumes?|expanded",
-    "rotation": r"rotat\w+|clavic\w+|spinous|turned\b|turning|twist\w+|oblique\w*|squarely|medial ends?",
+    "rotation": r"rotat\w+|(?<!mid-)clavic\w+|spinous|turned\b|turning|twist\w+|oblique\w*|squarely|medial ends?",
     "projection": r"projection|antero-?\s?posterior\w*|postero-?\s?anterior\w*|posterior-anterior|anterior-posterior|scapul\w+|"
     r"shoulder blades?|front to back|back to front",
     "cardiomegaly": r"\bheart\b(?![ -](?:to|trachea|border|point|line))|cardi\w+|\bctr\b|silhouette",
