@@ -25,7 +25,7 @@ LEAST_SIZE = 64
 """Pixels a side of a phantom."""
 
 Spans = Literal["names", "noun_chunks", "entities"]
-Refine = Literal["none", "reciprocal", "reciprocal_window", "reciprocal_type", "cells"]
+Refine = Literal["none", "reciprocal", "reciprocal_window", "reciprocal_type", "cells", "cells_learned"]
 
 
 class Asked(BaseModel):

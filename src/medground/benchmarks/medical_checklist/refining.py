@@ -37,19 +37,24 @@ def refine_items(
     Args:
         items: of a build.
         method: ``none``, ``reciprocal`` (masked sentence), ``reciprocal_type`` (within the type; n-grams call it fair,
-            a learned scorer need not), ``reciprocal_window``, ``cells`` (mirror cells over term frequency and bigrams).
+            a learned scorer need not), ``reciprocal_window``, ``cells`` (mirror cells over term frequency and bigrams),
+            ``cells_learned`` (over the learned scorer and bigrams per token, as often as it takes).
         seed: of the choice.
     """
     if method not in METHODS:
         raise ConfigError("no such way to refine", expected=sorted(METHODS), got=method)
     if method == "none":
         return list(items), {"method": "none", "kept": len(items), "of": len(items)}
-    keep = _cells(items, seed) if method == "cells" else _reciprocal(items, method, seed)
-    kept = [i for i, k in zip(items, keep, strict=True) if k]
+    if method == "cells_learned":
+        kept = _cells_learned(list(items), seed)
+    else:
+        keep = _cells(items, seed) if method == "cells" else _reciprocal(items, method, seed)
+        kept = [i for i, k in zip(items, keep, strict=True) if k]
     return kept, {"method": method, "kept": len(kept), "of": len(items)} | _check(kept, seed)
 
 
-METHODS = {"none", "reciprocal", "reciprocal_type", "reciprocal_window", "cells"}
+METHODS = {"none", "reciprocal", "reciprocal_type", "reciprocal_window", "cells", "cells_learned"}
+PASSES = 3
 _CONTEXTS = {"reciprocal": masked, "reciprocal_window": window}
 
 
@@ -90,6 +95,24 @@ def _cells(items: Sequence[ChecklistItem], seed: int) -> Any:
         )
         keep[rows] = refine.mirror_cells(gaps, [p.item_id for p in pairs], seed=seed)
     return keep
+
+
+def _cells_learned(items: list[ChecklistItem], seed: int) -> list[ChecklistItem]:
+    """Balance each half by a learned scorer fitted on the items of the other, again on what is left of both."""
+    for turn in range(PASSES):
+        keep = np.zeros(len(items), dtype=np.bool_)
+        parts = [[r for r, i in enumerate(items) if half(i, seed + turn) == p] for p in (0, 1)]
+        if not all(parts):
+            return items
+        for rows, others in (parts, parts[::-1]):
+            pairs = [items[r].as_pair for r in rows]
+            weights = learned.fit(learned.features([items[r].as_pair for r in others]), 1.0)
+            texts = sorted({items[r].positive for r in others})
+            bigram = ngrams.Bigram(texts, per_token=True).scores(pairs)
+            gaps = [refine.scaled(learned.gaps(pairs, weights)), refine.scaled(bigram[:, 0] - bigram[:, 1])]
+            keep[rows] = refine.mirror_cells(np.stack(gaps, axis=1), [p.item_id for p in pairs], seed=seed + turn)
+        items = [i for i, k in zip(items, keep, strict=True) if k]
+    return items
 
 
 def _check(kept: Sequence[ChecklistItem], seed: int) -> dict[str, Any]:

@@ -152,6 +152,20 @@ def test_cycles_are_counted_and_climbed_once(tmp_path: Path) -> None:
     assert not base.Terminology(t.concepts).related({"X0"}, {"X3"})
 
 
+def test_what_may_be_true_of_one_thing_is_related_either_way(tmp_path: Path) -> None:
+    (tmp_path / "t.tsv").write_text(
+        "concept_id\ttui\tterm\tpreferred\n" + "".join(f"X{i}\tT190\tt{i}\t1\n" for i in range(3))
+    )
+    (tmp_path / "relations.tsv").write_text("child\tparent\tkind\nX0\tX1\toverlaps\n")
+    t = tsv.read(tmp_path / "t.tsv")
+    assert t.related({"X0"}, {"X1"})
+    assert t.related({"X1"}, {"X0"})
+    assert not t.related({"X0"}, {"X2"})
+    assert t.above("X0") == frozenset()
+    assert not t.by_kind.related({"X0"}, {"X1"})
+    assert base.Terminology(t.concepts).fingerprint != t.fingerprint
+
+
 @pytest.mark.parametrize("text", ["a\tb\n", "concept_id\ttui\tterm\tpreferred\nX1\tT023\theart\n"])
 def test_a_table_of_another_shape_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "t.tsv").write_text(text)

@@ -86,7 +86,7 @@ class Terminology:
     @cached_property
     def by_kind(self) -> Terminology:
         """The same terminology with ``is_a`` alone."""
-        return Terminology(self.concepts, self.parents) if self.wholes else self
+        return Terminology(self.concepts, self.parents) if self.wholes or self.overlaps else self
 
     def related(self, first: Iterable[str], second: Iterable[str]) -> bool:
         """Whether a concept of ``first`` lies above one of ``second``, the other way round, or both may be true."""
