@@ -213,8 +213,8 @@ MUTATIONS = (
     Mutation(
         "a finding that fails makes it in part",
         f"{XBENCH}/claims.py",
-        'if said.answer == "no"]',
-        'if said.answer == "not asked"]',
+        'if decision.answer == "no"]',
+        'if decision.answer == "not asked"]',
         T_CLAIMS,
     ),
     Mutation(
@@ -290,14 +290,14 @@ MUTATIONS = (
     ),
     Mutation(
         "a limit is passed by the whole interval",
-        "benchmarks/claims.py",
+        DECIDE,
         'return "yes" if low > edge',
         'return "yes" if high > edge',
         T_LIMITS,
     ),
     Mutation(
         "a limit that lies in the interval cannot be told",
-        "benchmarks/claims.py",
+        DECIDE,
         '"no" if high <= edge else "cannot be told"',
         '"no"',
         T_LIMITS,

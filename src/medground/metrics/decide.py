@@ -141,6 +141,20 @@ def rules(overrides: Mapping[str, Mapping[str, Any]] | None = None) -> dict[str,
     return made
 
 
+def changes(given: Mapping[str, Rule]) -> list[str]:
+    """Return the rules that are not the usual ones, one sentence each, as summaries print them.
+
+    Example:
+        >>> changes(rules({"overlap": {"least": 20}}))
+        ['decisions about overlap: margin 1 point, least 20 patients, as the run file says']
+    """
+    return [
+        f"decisions about {family}: {rule.in_words()}, as the run file says"
+        for family, rule in given.items()
+        if rule != DEFAULTS.get(family)
+    ]
+
+
 def rule_of(spec: MetricSpec, given: Mapping[str, Rule] = DEFAULTS) -> Rule:
     """Return the rule of a metric's family; a metric without one has no margin."""
     return given.get(spec.family) or DEFAULTS["score"]

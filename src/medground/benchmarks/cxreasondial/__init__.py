@@ -14,6 +14,7 @@ from medground.benchmarks.cxreasondial.stage_task import VERSION as STAGES_VERSI
 from medground.benchmarks.cxreasondial.tasks import DialogueTask, JudgeName, Options, Source, judge_identity
 from medground.benchmarks.results import ModelFacts, Summary
 from medground.errors import ConfigError
+from medground.metrics import decide
 
 
 class CXReasonDial:
@@ -33,6 +34,8 @@ class CXReasonDial:
         allow_self_judge: whether a model may judge its own replies.
         max_new_tokens: of a reply.
         protocol: ``dialogue``, or ``cxreasonbench``: one question a case and task, reasoned through in stages.
+        rules: margins and minima of decisions by family of metrics, where they differ from the usual, such as
+            ``{rate: {margin: 0.05, least: 20}}``.
     """
 
     name: ClassVar[str] = "cxreasondial"
@@ -63,6 +66,7 @@ class CXReasonDial:
         allow_self_judge: bool = False,
         max_new_tokens: int = 256,
         protocol: Literal["dialogue", "cxreasonbench"] = "dialogue",
+        rules: dict[str, dict[str, float]] | None = None,
     ) -> None:
         self.histories: list[History] = [history] if isinstance(history, str) else list(history)
         if not self.histories or len(set(self.histories)) < len(self.histories):
@@ -85,7 +89,7 @@ class CXReasonDial:
         self.file, self.phantoms, self.size = dialogues, phantoms, size
         self.fields = tuple(sorted((fields or {}).items()))
         self.options = Options("without_gt", skipped, pictures, max_new_tokens, judge, audit, canaries)
-        self.allow_self_judge = allow_self_judge
+        self.allow_self_judge, self.rules = allow_self_judge, decide.rules(rules)
         self._setting = Setting(models=())
 
     def bind(self, setting: Setting) -> None:
@@ -173,7 +177,7 @@ class CXReasonDial:
             summary = summarise_stages(rows, facts, self.notes())
         else:
             notes = [*self.notes(), *self._dropped()]
-            summary = summarise(rows, self.reading, facts, floors(self.source.dialogues()), notes)
+            summary = summarise(rows, self.reading, facts, floors(self.source.dialogues()), notes, self.rules)
         return with_looking(summary, compare(self), rows, self._setting.models)
 
     @property
@@ -197,12 +201,13 @@ class CXReasonDial:
     def notes(self) -> list[str]:
         """What a reader must know beforehand."""
         if self.protocol == "cxreasonbench":
-            return ["Choices are read by rules; not comparable with figures of a judging model."]
+            said = "Choices are read by rules; not comparable with figures of a judging model."
+            return [said, *decide.changes(self.rules)]
         out = [f"Judged by {judge_identity(self.options)}: not comparable with figures of another judge."]
         out += [f"The user is played by {user.label}." for user in self._setting.roles.get("simulator", ())]
         if not self.options.pictures:
             out.append("The models were shown no picture.")
-        return out
+        return [*out, *decide.changes(self.rules)]
 
     def manifest(self) -> Mapping[str, Any]:
         """Judge, dialogues and what was asked for."""

@@ -35,6 +35,7 @@ def compare(benchmark: CXReasonDial) -> Comparable:
         },
         matched=side_by_side(walks if staged else turns),
         notes=benchmark.notes() if staged else (success, *benchmark.notes()),
+        rules=benchmark.rules,
         seed=benchmark.seed,
     )
 

@@ -16,7 +16,7 @@ from medground.benchmarks.cxreasondial.specs import SPECS
 from medground.benchmarks.results import Cell, ModelFacts, Summary, Verdict
 from medground.errors import MetricError
 from medground.metrics.bootstrap import Clusters, clusters
-from medground.metrics.decide import decide_difference, rule_of, together
+from medground.metrics.decide import DEFAULTS, Rule, decide_difference, rule_of, together
 from medground.metrics.differences import compare_means
 from medground.metrics.inference import Estimate, estimate_mean
 
@@ -45,6 +45,7 @@ def summarise(
     models: Sequence[ModelFacts],
     floors: Floors,
     notes: Sequence[str],
+    rules: Mapping[str, Rule] = DEFAULTS,
 ) -> Summary:
     """Summarise the rows of every task, by (model, dialogues).
 
@@ -54,6 +55,7 @@ def summarise(
         models: facts of the models.
         floors: repliers that see nothing, judged by the rules.
         notes: what a reader must know.
+        rules: margins and minima by family of metrics.
 
     Raises:
         MetricError: the three parts of faithfulness do not make 1.
@@ -63,7 +65,7 @@ def summarise(
     cells: list[Cell] = []
     verdicts: list[Verdict] = []
     for part in parts:
-        own, verdict = _part(part, floors)
+        own, verdict = _part(part, floors, rules)
         cells += own
         verdicts += verdict
     cells += _copied_not_seen(parts, reading)
@@ -84,7 +86,7 @@ def summarise(
     return Summary(cells, verdicts, tables, data, NAME, reading, tuple(models), SPECS, notes=tuple(notes))
 
 
-def _part(part: Part, floors: Floors) -> tuple[list[Cell], list[Verdict]]:
+def _part(part: Part, floors: Floors, rules: Mapping[str, Rule]) -> tuple[list[Cell], list[Verdict]]:
     turns = part.turns
     floor = {name: _headlines(f) for name, f in floors.items()}
     best = {metric: _best([values[metric] for values in floor.values()]) for metric in _HEADLINES}
@@ -103,7 +105,7 @@ def _part(part: Part, floors: Floors) -> tuple[list[Cell], list[Verdict]]:
         for metric, of in zip(("floor_faithfulness", "floor_average", "floor_strict"), _HEADLINES, strict=True)
     ]
     cells += [_cell(part, f"kappa_{c.metric}", c.kappa, "judges", c.names, c.missing) for c in compared(part.rows)]
-    return cells, _verdicts(part, turns, floors, cells)
+    return cells, _verdicts(part, turns, floors, cells, rules)
 
 
 def _best(values: Sequence[float | None]) -> float | None:
@@ -182,14 +184,16 @@ def _strict(turns: Sequence[Judged], names: Sequence[str], by: Clusters) -> Esti
     return estimate_mean([np.nan if w is None else w for w in whole], by)
 
 
-def _verdicts(part: Part, turns: Sequence[Judged], floors: Floors, cells: Sequence[Cell]) -> list[Verdict]:
+def _verdicts(
+    part: Part, turns: Sequence[Judged], floors: Floors, cells: Sequence[Cell], rules: Mapping[str, Rule]
+) -> list[Verdict]:
     """Faithful beyond what can be had without looking, on the same turns, by the one decision rule."""
     headline = next(c for c in cells if c.metric == "faithfulness" and c.scope == "all")
     companion = next(c for c in cells if c.metric == "average_success" and c.scope == "all")
     if headline.value is None or not floors:
         return []
     spec = SPECS[0]
-    rule = rule_of(spec)
+    rule = rule_of(spec, rules)
     own = {(t.dialogue, t.turn): t.verdict("faithfulness") for t in turns if "faithfulness" in t.applicable}
     decisions, shown = [], None
     for name, floor in floors.items():

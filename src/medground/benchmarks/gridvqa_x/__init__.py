@@ -15,6 +15,7 @@ from medground.benchmarks.gridvqa_x.tasks import PoolTask
 from medground.benchmarks.results import ModelFacts, Summary
 from medground.errors import ConfigError
 from medground.identity import written_out
+from medground.metrics import decide
 from medground.worlds.gridvqa.generate import Confusers
 from medground.worlds.gridvqa.sources import Drawn, Read, Source
 
@@ -44,6 +45,8 @@ class GridVQAX:
         pictures: scenes a bucket that the report may draw.
         replicates: bootstrap replicates behind an interval; 0: no intervals.
         level: coverage of the intervals.
+        rules: margins and minima of decisions by family of metrics, where they differ from the usual, such as
+            ``{mass: {margin: 0.1, least: 50, reliability: 0.8}}``.
     """
 
     name: ClassVar[str] = "gridvqa_x"
@@ -74,6 +77,7 @@ class GridVQAX:
         pictures: int = 2,
         replicates: int = 1000,
         level: float = 0.95,
+        rules: dict[str, dict[str, float]] | None = None,
     ) -> None:
         if per_bucket < 2:
             raise ConfigError("a pool needs two scenes at least", where="benchmark.per_bucket", got=per_bucket)
@@ -84,7 +88,7 @@ class GridVQAX:
         self.folders = {"pure": pure, "spurious": spurious}
         self.split, self.reasons, self.shortcut = split, reasons, shortcut
         self.budget, self.only_right, self.pictures = budget, only_right, pictures
-        self.replicates, self.level = replicates, level
+        self.replicates, self.level, self.rules = replicates, level, decide.rules(rules)
         self._setting = Setting(models=())
 
     def bind(self, setting: Setting) -> None:
@@ -186,7 +190,7 @@ class GridVQAX:
         from medground.benchmarks.gridvqa_x.summarise import Options, summarise
         from medground.benchmarks.looking import with_looking
 
-        options = Options(self.replicates, self._setting.seed, self.level, self.only_right)
+        options = Options(self.replicates, self._setting.seed, self.level, self.only_right, self.rules)
         summary = summarise(rows, self.regimes, options)
         facts = [
             ModelFacts(label=m.label, title=getattr(m.card, "title", m.label), kind=getattr(m.card, "kind", None))
@@ -210,7 +214,7 @@ class GridVQAX:
         notes = [f"explainers plan at most {self.planned_calls} model calls a scene (budget {self.budget})"]
         if self.confusers == "released":
             notes.append("confusers as released: about a quarter of the relations can be dropped unnoticed")
-        return notes
+        return [*notes, *decide.changes(self.rules)]
 
     def manifest(self) -> Mapping[str, Any]:
         """Scenes, regimes and explainers with all their parameters."""

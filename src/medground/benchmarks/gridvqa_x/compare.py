@@ -42,6 +42,7 @@ def compare(benchmark: GridVQAX) -> Comparable:
         settings={"answers": kept} | {f"scenes of {data}": of for data, of in benchmark.scenes.items()},
         matched=matched,
         notes=(f"explanations of {kept}; a claim about them needs the method's own test-retest correlation",),
+        rules=benchmark.rules,
         seed=benchmark.seed,
         level=benchmark.level,
         place=lambda path: path[1],

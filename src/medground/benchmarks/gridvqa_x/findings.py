@@ -15,21 +15,24 @@ from medground.metrics.spec import MetricSpec
 from medground.metrics.values import mean_defined
 
 _MASS = MetricSpec("mass", "Mass on the cause", family="mass")
-_RULE = replace(decide.DEFAULTS["mass"], reliability=None)  # of figures that are printed, not of a method
 HOLDS, NOT, OPEN = "holds", "does not hold", "cannot be said"
 
 
-def findings(rows: pl.DataFrame, globals_: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def findings(
+    rows: pl.DataFrame, globals_: Sequence[Mapping[str, Any]], rule: decide.Rule = decide.DEFAULTS["mass"]
+) -> list[dict[str, Any]]:
     """Return the published patterns with what was measured.
 
     Args:
         rows: of all regimes.
         globals_: the checks of the global methods.
+        rule: margin and minimum of masses.
     """
+    printed = replace(rule, reliability=None)  # of figures that are printed, not of a method
     local = rows.filter(pl.col("scope") == "local")
     methods = [str(method) for method in local["method"].unique(maintain_order=True)]
     sentences = [
-        _alike(local.filter(pl.col("method") == method), method, modality)
+        _alike(local.filter(pl.col("method") == method), method, modality, printed)
         for method in methods
         for modality in ("image", "text")
     ]
@@ -40,7 +43,7 @@ def findings(rows: pl.DataFrame, globals_: Sequence[Mapping[str, Any]]) -> list[
     return [line for line in sentences if line]
 
 
-def _alike(rows: pl.DataFrame, method: str, modality: str) -> dict[str, Any]:
+def _alike(rows: pl.DataFrame, method: str, modality: str, rule: decide.Rule) -> dict[str, Any]:
     """Mass on the causal mask in the pure and the spurious regime: equal, or higher for the shortcut model?"""
     parts = [rows.filter(pl.col("regime") == regime) for regime in ("pure", "spurious")]
     if not all(len(part) for part in parts):
@@ -58,7 +61,7 @@ def _alike(rows: pl.DataFrame, method: str, modality: str) -> dict[str, Any]:
         "equivalent": "alike",
         "cannot be told": OPEN,
     }
-    word = words[decide.decide_level(difference, 0.0, _MASS, _RULE).word]
+    word = words[decide.decide_level(difference, 0.0, _MASS, rule).word]
     return {
         "pattern": f"{method}: {modality} mass on the causal mask, shortcut minus reasoning",
         "reasoning": first,

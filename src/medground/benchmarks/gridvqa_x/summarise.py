@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
@@ -17,6 +17,7 @@ from medground.benchmarks.gridvqa_x.rows import SCHEMA
 from medground.benchmarks.gridvqa_x.specs import FIGURES, specs
 from medground.benchmarks.gridvqa_x.verdicts import ADDITIVE, global_checks, local_checks, verdicts
 from medground.benchmarks.results import ModelFacts, Summary, frame, with_floors
+from medground.metrics import decide
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Options:
     seed: int = 0
     level: float = 0.95
     only_right: bool = False
+    rules: Mapping[str, decide.Rule] = field(default_factory=decide.rules)
 
 
 def summarise(
@@ -60,8 +62,9 @@ def summarise(
     )
     table = frame(cells).with_columns(regime=_regime(regimes))
     draws = max(options.replicates, 200)
-    checks = global_checks(kept, draws, options.seed)
-    local = local_checks(kept, options.seed, options.level)
+    rule = options.rules["mass"]
+    checks = global_checks(kept, draws, options.seed, rule)
+    local = local_checks(kept, options.seed, options.level, rule)
     data = {
         "regimes": {regime: {"model": model, "data": name} for (model, name), regime in regimes.items()},
         "filter": "right answers only, cross excepted" if options.only_right else "all answers",
@@ -69,7 +72,8 @@ def summarise(
         "failed": failed.select("regime", "scene_id", "reason").to_dicts(),
         "local": local,
         "additive_fallacy": checks,
-        "findings": findings(kept, checks),
+        "findings": findings(kept, checks, rule),
+        "rules": {family: rule.in_words() for family, rule in options.rules.items()},
         "published_source": SOURCE,
         "intervals": {"level": options.level, "replicates": options.replicates, "seed": options.seed},
         "calls": _calls(joined),
@@ -87,7 +91,7 @@ def summarise(
         "published": beside(table),
         "local_checks": pl.DataFrame(local) if local else pl.DataFrame(),
     }
-    answers = verdicts(cells, where, local, checks)
+    answers = verdicts(cells, where, local, checks, rule)
     measured = {cell.metric for cell in cells} | {c.metric for verdict in answers for c in verdict.roles.values()}
     return Summary(
         cells=cells,

@@ -50,13 +50,14 @@ _MASS = MetricSpec("mass", "Mass on the cause", family="mass")
 _RELATIONAL = (pl.col("type") != "A") & ~((pl.col("type") == "CMP") & (pl.col("depth") == 1))
 
 
-def local_checks(rows: pl.DataFrame, seed: int, level: float) -> list[dict[str, Any]]:
+def local_checks(rows: pl.DataFrame, seed: int, level: float, rule: decide.Rule = RULE) -> list[dict[str, Any]]:
     """Return one check a local method and modality; empty without both models on D_pure.
 
     Args:
         rows: of all regimes.
         seed: of the flips, where there are too many to enumerate.
         level: coverage of the intervals.
+        rule: margin, minimum and reliability of masses.
     """
     kept = rows.filter((pl.col("scope") == "local") & _RELATIONAL)
     checks = []
@@ -68,7 +69,7 @@ def local_checks(rows: pl.DataFrame, seed: int, level: float) -> list[dict[str, 
         if len(pairs):
             checks += [_compared(pairs, method, modality, seed, level) for modality in EVIDENCE]
     told = correct([check["found"] for check in checks], "explainers and modalities", seed)
-    return [_decided(check, difference) for check, difference in zip(checks, told, strict=True)]
+    return [_decided(check, difference, rule) for check, difference in zip(checks, told, strict=True)]
 
 
 def _compared(pairs: pl.DataFrame, method: str, modality: Modality, seed: int, level: float) -> dict[str, Any]:
@@ -98,10 +99,10 @@ def _compared(pairs: pl.DataFrame, method: str, modality: Modality, seed: int, l
     }
 
 
-def _decided(check: Mapping[str, Any], difference: Difference) -> dict[str, Any]:
+def _decided(check: Mapping[str, Any], difference: Difference, rule: decide.Rule) -> dict[str, Any]:
     """Return a check as JSON takes it, with what follows."""
     kept = {key: value for key, value in check.items() if key != "found"}
-    decision = decide.decide_difference(difference, _MASS, RULE, reliability=check["reliability"])
+    decision = decide.decide_difference(difference, _MASS, rule, reliability=check["reliability"])
     return kept | {
         "verdict": _WORDS[decision.word] if difference.value is not None else "undefined",
         "answer": decision.answer,
@@ -128,6 +129,7 @@ def verdicts(
     regimes: Mapping[str, tuple[str, str]],
     local: Sequence[Mapping[str, Any]],
     checks: Sequence[Mapping[str, Any]],
+    rule: decide.Rule = RULE,
 ) -> list[Verdict]:
     """Return what the checks come to: one verdict a method, about the model that reasons.
 
@@ -136,6 +138,7 @@ def verdicts(
         regimes: regime -> (model, dataset).
         local: from :func:`local_checks`.
         checks: from :func:`global_checks`.
+        rule: by which the local checks were decided.
     """
     if "cross" not in regimes:
         (model, dataset), *_ = regimes.values()
@@ -153,13 +156,15 @@ def verdicts(
     by_method: dict[str, list[Mapping[str, Any]]] = {}
     for check in local:
         by_method.setdefault(check["method"], []).append(check)
-    told = [_explains(regimes, method, {c["modality"]: c for c in of}) for method, of in by_method.items()]
+    told = [_explains(regimes, method, {c["modality"]: c for c in of}, rule) for method, of in by_method.items()]
     held = Cells(cells)
     mixed = [check for check in checks if check["subset"] == "mixed"]
     return [*told, *(verdict for check in mixed if (verdict := _additive(held, regimes["pure"], check)))]
 
 
-def _explains(regimes: Mapping[str, tuple[str, str]], method: str, checks: Mapping[str, Mapping[str, Any]]) -> Verdict:
+def _explains(
+    regimes: Mapping[str, tuple[str, str]], method: str, checks: Mapping[str, Mapping[str, Any]], rule: decide.Rule
+) -> Verdict:
     """The picture decides, the words are its companion; both by the paired difference between the two models."""
     (model, dataset), (other, _) = regimes["pure"], regimes["cross"]
     answers: dict[str, Answer] = {modality: check["answer"] for modality, check in checks.items()}
@@ -188,9 +193,9 @@ def _explains(regimes: Mapping[str, tuple[str, str]], method: str, checks: Mappi
         method=method,
         answer=answer,
         because=because,
-        margin=RULE.margin,
+        margin=rule.margin,
         roles=roles,
-        notes=("few",) if image["n"] < RULE.least else (),
+        notes=("few",) if image["n"] < rule.least else (),
     )
 
 
@@ -250,24 +255,25 @@ def _distance(pairs: pl.DataFrame, modality: str) -> float | None:
     return math.fsum(distances) / len(distances) if distances else None
 
 
-def global_checks(rows: pl.DataFrame, replicates: int, seed: int) -> list[dict[str, Any]]:
+def global_checks(rows: pl.DataFrame, replicates: int, seed: int, rule: decide.Rule = RULE) -> list[dict[str, Any]]:
     """Return the additive fallacy check of every global method, on type M and on all types with relations.
 
     Args:
         rows: of all regimes.
         replicates: bootstrap replicates.
         seed: of the bootstrap.
+        rule: whose minimum of scenes holds for a depth.
     """
     kept = rows.filter(pl.col("scope") == "global")
     checks = []
     for method in kept["method"].unique(maintain_order=True):
         for subset, chosen in (("mixed", pl.col("type") == "M"), ("relational", _RELATIONAL)):
             part = kept.filter((pl.col("method") == method) & chosen)
-            checks.append({"method": method, "subset": subset} | _checked(part, replicates, seed))
+            checks.append({"method": method, "subset": subset} | _checked(part, replicates, seed, rule.least))
     return checks
 
 
-def _checked(rows: pl.DataFrame, replicates: int, seed: int) -> dict[str, Any]:
+def _checked(rows: pl.DataFrame, replicates: int, seed: int, least: int) -> dict[str, Any]:
     by_regime = {regime: _by_depth(rows.filter(pl.col("regime") == regime)) for regime in ("pure", "spurious", "cross")}
     by_series: dict[str, Any] = {}
     for regime, depths in by_regime.items():
@@ -279,7 +285,7 @@ def _checked(rows: pl.DataFrame, replicates: int, seed: int) -> dict[str, Any]:
         check = additive_fallacy(by_regime["pure"], by_regime["spurious"], resamples=replicates, seed=seed)
     except MetricError as error:
         return by_series | {"verdict": "undefined", "answer": "cannot be told", "reason": error.what}
-    told = decide_additive(by_regime["pure"], by_regime["spurious"])
+    told = decide_additive(by_regime["pure"], by_regime["spurious"], least=least)
     parts = {"rises": told.rises, "flat": told.flat, "low": told.low}
     rules = {"rule_a": check.passes_mean_rule, "rule_b": check.passes_confident_rule, "by_means": _said(check)}
     word = {"yes": "passes", "no": "fails"}.get(told.answer, told.answer)

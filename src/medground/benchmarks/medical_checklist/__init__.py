@@ -30,6 +30,7 @@ from medground.benchmarks.medical_checklist.verdicts import verdict
 from medground.benchmarks.model_reading import ModelReading, with_readers
 from medground.benchmarks.results import Cell, Cells, ModelFacts, Summary, with_floors
 from medground.errors import ConfigError, did_you_mean
+from medground.metrics import decide
 from medground.readers.llm import LlmReader
 
 PHANTOM_PAIRS, PHANTOM_SIZE = 400, 224
@@ -54,6 +55,8 @@ class MedicalChecklist:
         audit: whether blind scorers are run over the captions, as the floor of every model.
         pairs: of phantoms, where no build is given.
         seed: of phantoms and of the audit's halves.
+        rules: margins and minima of decisions by family of metrics, where they differ from the usual, such as
+            ``{rate: {margin: 0.05, least: 20}}``.
     """
 
     name: ClassVar[str] = "medical_checklist"
@@ -83,6 +86,7 @@ class MedicalChecklist:
         audit: bool = True,
         pairs: int = PHANTOM_PAIRS,
         seed: int = 0,
+        rules: dict[str, dict[str, float]] | None = None,
     ) -> None:
         if template not in TEMPLATES:
             raise ConfigError(
@@ -97,6 +101,7 @@ class MedicalChecklist:
         self.build, self.images, self.pairs, self.seed = build, images, pairs, seed
         self.measurer, self.policy, self.order = ChecklistMeasurer(reader, link), policy, order
         self.controls, self.template, self.audited, self.ask = controls, template, audit, ask
+        self.rules = decide.rules(rules)
         self._setting = Setting(models=())
 
     def bind(self, setting: Setting) -> None:
@@ -155,7 +160,8 @@ class MedicalChecklist:
         if missing:
             notes.append(f"types that phantoms cannot test: {', '.join(missing)}")
         absent = sum(i.image is None for i in self.items)
-        return [*notes, f"{absent} items without their picture"] if absent else notes
+        notes += [f"{absent} items without their picture"] if absent else []
+        return [*notes, *decide.changes(self.rules)]
 
     def withheld(self) -> Sequence[str]:
         """The pictures of a build whose captions are not all under an open licence; phantoms may be passed on."""
@@ -215,7 +221,7 @@ class MedicalChecklist:
             tables["audit"] = pl.DataFrame([vars_of(r) for r in report.results])
         summary = Summary(
             cells=cells,
-            verdicts=[verdict(held, s.model, s.dataset, _differences(s)) for s in scored],
+            verdicts=[verdict(held, s.model, s.dataset, _differences(s), self.rules) for s in scored],
             tables=tables,
             data={
                 "audit": report.data() if report else None,
@@ -228,7 +234,10 @@ class MedicalChecklist:
             metrics=SPECS,
             described=f"answers read by the {self._reader} reader, unread ones {self.policy}",
             shown=("accuracy",),
-            notes=[report.sentence] if report else ["No blind scorer was run over the captions."],
+            notes=[
+                report.sentence if report else "No blind scorer was run over the captions.",
+                *decide.changes(self.rules),
+            ],
         )
         if self._model_reading() is not None:
             twice = [read_twice(path[0], path[1], frame) for path, frame in rows.items()]

@@ -30,6 +30,7 @@ def compare(benchmark: MedicalChecklist) -> Comparable:
         settings=dict(benchmark.reading[1]) | asked,
         matched=side_by_side(samples),
         notes=(f"answers read by the {benchmark.measurer.reader} reader, unread ones {benchmark.policy}",),
+        rules=benchmark.rules,
         seed=benchmark.seed,
     )
 

@@ -182,7 +182,9 @@ class XBench:
         """Return what must be known beforehand: what was mended, left out or never used, and what shares pictures."""
         reports = {label: d.report() for label, d in self._datasets.items() if isinstance(d, Reporting)}
         remarks = [f"{label}: {remark}" for label, report in reports.items() for remark in report.remarks]
-        return [*remarks, *self._held, *self._idle_prompts(), *map(str, shared_sources(list(self._datasets.values())))]
+        shared = map(str, shared_sources(list(self._datasets.values())))
+        changed = decide.changes(decide.rules(self.rules))
+        return [*remarks, *self._held, *self._idle_prompts(), *shared, *changed]
 
     def _idle_prompts(self) -> Iterator[str]:
         """Say which prompts no finding takes, since a misspelt one changes nothing else."""
