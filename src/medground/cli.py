@@ -124,6 +124,17 @@ def score(
 
 
 @app.command()
+def fsck(run: Annotated[Path, typer.Argument(metavar="RUN", help="a run folder")], json: Json = False) -> None:
+    """Hold every file of a run against its receipt, offline; nothing is computed or changed."""
+    from medground import terminal
+    from medground.running.fsck import check_folder
+
+    audit = check_folder(run)
+    terminal.show_integrity(audit, as_json=json)
+    raise typer.Exit(1 if audit.damaged else 0)
+
+
+@app.command()
 def report(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="run folders")],
     out: Annotated[

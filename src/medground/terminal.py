@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from medground.commands.score import Score
     from medground.commands.validate import Check
     from medground.running.estimate import TaskEstimate
+    from medground.running.fsck import Integrity
     from medground.running.run import RunReport
     from medground.suite import SuiteReport
     from medground.verification.verify import CaseResult
@@ -99,6 +100,20 @@ def show_checks(checks: Sequence[Check], *, as_json: bool) -> None:
         _echo(f"{'ok  ' if check.ok else 'FAIL'} {check.what}")
         for line in check.details:
             _echo(f"       {line}")
+
+
+def show_integrity(audit: Integrity, *, as_json: bool) -> None:
+    """Show which files of a run are what was written, and which are not."""
+    if as_json:
+        _print_json(asdict(audit))
+        return
+    _echo(f"{audit.files:,} files are what was written; {len(audit.damaged):,} are not")
+    for line in audit.damaged:
+        _echo(f"  {line}")
+    if audit.unfinished:
+        _echo(f"  not finished, and computed again by the same command: {', '.join(audit.unfinished[:5])}")
+    for name in audit.unsealed:
+        _echo(f"  reading {name}: its summary and tables were written before sums were kept")
 
 
 def show_import(imported: Imported, *, as_json: bool) -> None:

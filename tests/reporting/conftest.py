@@ -102,8 +102,8 @@ def make_run(
             "datasets": [{"name": "manifest", "label": dataset, "root": str(home / "data")}],
         },
         "models": [
-            {"name": "precomputed", "label": labels[0], "maps": str(home / "looker")},
-            {"name": "precomputed", "label": labels[1], "maps": str(home / "corner")},
+            {"name": "precomputed", "label": labels[0], "maps": str(home / "looker"), "kind": "zero-shot"},
+            {"name": "precomputed", "label": labels[1], "maps": str(home / "corner"), "kind": "zero-shot"},
             {"name": "baseline_class_prior"},
             {"name": "baseline_all_foreground"},
         ],
@@ -123,8 +123,10 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def run_copy(finished: Path, tmp_path: Path) -> Path:
-    """A copy of the finished run that a test may damage."""
-    return Path(shutil.copytree(finished, tmp_path / "small"))
+    """A copy of the finished run that a test may damage, so without the sums of its summary."""
+    folder = Path(shutil.copytree(finished, tmp_path / "small"))
+    (reading_path(folder) / "sums.json").unlink()
+    return folder
 
 
 @pytest.fixture(scope="session")
@@ -150,4 +152,5 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (reading_path(folder) / "summary.json").write_text(
         summary.replace("the map holds NaN", f"{attack} the map holds NaN")
     )
+    (reading_path(folder) / "sums.json").unlink()
     return folder

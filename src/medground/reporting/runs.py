@@ -15,6 +15,7 @@ import yaml
 
 from medground.benchmarks.results import Summary
 from medground.errors import RunError
+from medground.running.fsck import refuse_damaged
 from medground.running.ledger import read_ledger
 from medground.running.reading import read_manifest, reading_path
 
@@ -83,6 +84,7 @@ def read_run(folder: Path, reading: str | None = None) -> Run:
         RunError: the folder holds no run, the run is not finished, or a file of it is damaged.
     """
     manifest = read_manifest(folder)
+    refuse_damaged(folder)
     try:
         raw = (reading_path(folder, reading) / "summary.json").read_bytes()
         text = (folder / "run.yaml").read_text(encoding="utf-8")

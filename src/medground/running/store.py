@@ -43,6 +43,7 @@ from medground.running.chunks import (
     write_chunk,
 )
 from medground.running.files import remove_leftovers, write_atomic
+from medground.running.fsck import SUMS, sums_of
 from medground.running.identity import refuse_another_run
 from medground.running.journal import Journal
 from medground.running.jsonable import to_json, to_yaml
@@ -327,6 +328,8 @@ class Store:
         where = self.reading.relative_to(self.folder)
         for name, content in files.items():
             self.put(f"{where}/tables/{name}", content)
+        tables = {f"tables/{name}": content for name, content in files.items()}
+        self.put(f"{where}/{SUMS}", sums_of(tables | {"summary.json": data}))
         self.put(f"{where}/summary.json", data)
         if self._own:
             self.put(f"{READINGS}/current", f"{self.reading.name}\n".encode())

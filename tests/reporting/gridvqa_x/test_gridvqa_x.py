@@ -183,6 +183,7 @@ def test_an_outline_is_the_edges_between_a_set_and_the_rest() -> None:
 def test_what_comes_from_data_is_escaped(pair: Path, tmp_path: Path) -> None:
     copied = tmp_path / "run"
     shutil.copytree(pair, copied)
+    (reading_path(copied) / "sums.json").unlink()
     text = (reading_path(copied) / "summary.json").read_text()
     (reading_path(copied) / "summary.json").write_text(
         text.replace('"dime"', json.dumps(SCRIPT)).replace("gridvqa_rule", json.dumps(SCRIPT)[1:-1])
