@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -68,7 +68,7 @@ def summarise(
         own, verdict = _part(part, floors, rules)
         cells += own
         verdicts += verdict
-    cells += _copied_not_seen(parts, reading)
+    cells += _copied_not_seen(parts)
     tables = {"scores": _table(cells), "repliers": _floor_table(floors)} if cells else {}
     agreeing = {(part.model, part.dataset): compared(part.rows) for part in parts}
     if any(agreeing.values()):
@@ -228,29 +228,28 @@ def _verdicts(
     ]
 
 
-def _copied_not_seen(parts: Sequence[Part], reading: str) -> list[Cell]:
-    """What reference history adds to faithfulness, for models that were asked in both modes."""
+def _copied_not_seen(parts: Sequence[Part]) -> list[Cell]:
+    """What reference history adds to faithfulness, turn by turn, for models that were asked in both modes."""
     cells = []
     for shown in parts:
         base, _, mode = shown.dataset.rpartition(", ")
         other = next((p for p in parts if p.model == shown.model and p.dataset == f"{base}, without_gt"), None)
         if mode != "with_gt" or other is None:
             continue
-        values = [_headlines(p.turns)["faithfulness"] for p in (shown, other)]
-        known = values[0] is not None and values[1] is not None
-        cells.append(
-            Cell(
-                benchmark=NAME,
-                model=shown.model,
-                metric="copied_not_seen",
-                reading=reading,
-                dataset=base,
-                value=(values[0] or 0.0) - (values[1] or 0.0) if known else None,
-                n=shown.rows.height,
-                reason=None if known else "faithfulness is undefined in one of the modes",
-            )
+        own, given = _faithful(other), _faithful(shown)
+        keys = [key for key in given if key in own]
+        first, second = (
+            np.array([np.nan if p[k] is None else p[k] for k in keys], dtype=np.float64) for p in (given, own)
         )
+        added = compare_means(first, second, _by([dialogue for dialogue, _ in keys]), draws=0)
+        cells.append(_cell(replace(shown, dataset=base), "copied_not_seen", added))
     return cells
+
+
+def _faithful(part: Part) -> dict[tuple[str, int], int | None]:
+    """Turn -> whether it is faithful, of the turns that are judged."""
+    turns = [turn for turn in part.turns if "faithfulness" in turn.applicable]
+    return {(turn.dialogue, turn.turn): turn.verdict("faithfulness") for turn in turns}
 
 
 def _identity(part: Part) -> dict[str, Any]:
