@@ -12,6 +12,7 @@ from medground.benchmarks.heal_medvqa.masks import Mask
 from medground.benchmarks.heal_medvqa.pastes import PasteRule, paste
 from medground.benchmarks.heal_medvqa.plan import Asked
 from medground.benchmarks.heal_medvqa.questions import worded, worded_open
+from medground.benchmarks.heal_medvqa.released import reworded
 from medground.benchmarks.heal_medvqa.variants import Variant
 from medground.benchmarks.requests import Ask
 from medground.imaging.reading import Radiograph
@@ -105,14 +106,16 @@ def asks(
     """
     question = asked.question
     if question.is_open:
-        texts = [(BASE, worded_open(question.anatomy, question.wording), question.anatomy, "")]
+        texts = [(BASE, question.text or worded_open(question.anatomy, question.wording), question.anatomy, "")]
     else:
-        texts = [(BASE, worded(*question.pair, question.wording % 2, words), *question.pair)]
+        texts = [(BASE, question.text or worded(*question.pair, question.wording % 2, words), *question.pair)]
     for variant in asked.planned.variants:
+        pair = (variant.anatomy, variant.finding)
         wording = question.wording % 2 if variant.name != "paraphrase" else (question.wording + 1) % 2
-        texts.append(
-            (variant.name, worded(variant.anatomy, variant.finding, wording, words), variant.anatomy, variant.finding)
-        )
+        text = worded(*pair, wording, words)
+        if question.text and variant.name != "paraphrase":  # no other word changes than the one that is swapped
+            text = question.text if pair == question.pair else reworded(question.text, *pair)
+        texts.append((variant.name, text, *pair))
     return [
         Ask(
             "model",

@@ -16,6 +16,7 @@ from medground.benchmarks.heal_medvqa.masks import CXAS, MaskSource, Stripes
 from medground.benchmarks.heal_medvqa.pastes import PasteRule
 from medground.benchmarks.heal_medvqa.phantoms import PhantomGallery
 from medground.benchmarks.heal_medvqa.relation import RelationRule
+from medground.benchmarks.heal_medvqa.released_gallery import ReleasedDataset, ReleasedGallery
 from medground.datasets.base import Dataset
 from medground.datasets.phantom import Phantom
 from medground.errors import ConfigError
@@ -93,6 +94,8 @@ class Choices:
         """
         if isinstance(dataset, Phantom):
             return PhantomGallery(dataset.count, dataset.size, dataset.seed, self.quartets, self.relation)
+        if isinstance(dataset, ReleasedDataset):
+            return ReleasedGallery(dataset, self.longest)
         if self.masks is None:
             raise ConfigError(
                 "where anatomies are is not known for this dataset",

@@ -86,14 +86,15 @@ def build(gallery: Gallery, choices: Draw, *, donor: DonorRule = "prefers_normal
     """
     surveys = gallery.surveys()
     table, by_id = table_of(gallery, surveys), {one.facts.image_id: one for one in surveys}
-    questions, shortfall = draw(table, choices)
+    own = getattr(gallery, "questions", None)  # a release asks its own
+    questions, shortfall = draw(table, choices) if own is None else (own(), Shortfall(images=len(surveys)))
     others = draw(table, choices, ["train"])[0]
     planner = Planner(table, surroundings(gallery, surveys), seed=choices.seed, donor=donor)
     asked = [_asked(planner.plan(q), "natural", by_id[q.image_id], table) for q in questions]
     pairs: Sequence[Quartet] = getattr(gallery, "pairs", ())
     for quartet in pairs:
         asked += _of_quartet(quartet, by_id, table, choices.seed)
-    samplers = SAMPLERS if compared else ()
+    samplers = SAMPLERS if compared and own is None else ()
     by_sampler: dict[str, tuple[Floor, ...]] = {
         name: tuple(_floors_of(table, replace(choices, samplers=(name,)))) for name in samplers
     }

@@ -40,6 +40,7 @@ class Question:
         wording: index into the forms.
         negative: for ``closed_no``: what is in the picture instead; see :func:`negative_kind`.
         sampler: for ``closed_no``: which sampler drew it.
+        text: its words, where they are not made from a form.
     """
 
     question_id: str
@@ -51,6 +52,7 @@ class Question:
     wording: int = 0
     negative: str = ""
     sampler: str = ""
+    text: str = ""
 
     @property
     def is_open(self) -> bool:

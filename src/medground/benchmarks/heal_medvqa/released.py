@@ -3,7 +3,8 @@
 Fields: ``image`` (embedded), ``image_id``, ``question_id``, ``question``, ``answer``, ``anatomy``, ``question_type``
 (0 closed_no, 1 closed_yes, 2 open_abnormal, 3 open_normal), ``mask_rle`` (flat pairs, 0-based), ``mask_h``, ``mask_w``.
 It has no field for the finding: closed questions are taken apart by the printed forms, and those that fit none are
-counted. The order of the pixels is not said either and is told from the masks. Whatever a card states, the pictures are
+counted. The order of the pixels is not said either and is told from the masks. Its own questions are asked by
+:mod:`medground.benchmarks.heal_medvqa.released_gallery`. Whatever a card states, the pictures are
 MIMIC-CXR's and VinDr-CXR's, under PhysioNet's terms.
 """
 
@@ -61,6 +62,7 @@ class Released:
         anatomy: asked about.
         finding: taken out of a closed question; empty where no printed form fits, and for open ones.
         mask: of the anatomy, still coded; may be empty.
+        shard: name of its file.
     """
 
     question_id: str
@@ -72,6 +74,7 @@ class Released:
     anatomy: str
     finding: str
     mask: CodedMask
+    shard: str = ""
 
 
 @dataclass
@@ -125,14 +128,37 @@ def taken_apart(question: str) -> tuple[str, str] | None:
     return None
 
 
-def picture_bytes(shard: Path, question_id: str) -> bytes:
+def reworded(question: str, anatomy: str, finding: str) -> str:
+    """Return a closed question in a printed form about another anatomy or finding, written as the first ones were.
+
+    >>> reworded("Does Right Lower Lung suffer from Lung Opacity?", "left lower lung", "Lung Opacity")
+    'Does Left Lower Lung suffer from Lung Opacity?'
+    """
+    apart = taken_apart(question)
+    if apart is None:
+        raise ValueError(question)
+    text = " ".join(question.split())
+    for written, wanted in zip(apart, (anatomy, finding), strict=True):
+        text = text.replace(written, wanted.title() if written.istitle() else wanted, 1)
+    return text
+
+
+def picture_bytes(shard: Path, question_id: str, image_id: str | None = None) -> bytes:
     """Return the embedded picture of one row.
+
+    Args:
+        shard: its file.
+        question_id: of the row.
+        image_id: of the row, where question ids are not unique in the shard.
 
     Raises:
         DatasetError: the shard has no such row, or no embedded picture.
     """
-    pictures = pl.scan_parquet(shard).filter(pl.col("question_id") == question_id).select("image").collect()
-    value = pictures["image"][0] if pictures.height == 1 else None
+    wanted = pl.col("question_id") == question_id
+    if image_id is not None:
+        wanted &= pl.col("image_id") == image_id
+    pictures = pl.scan_parquet(shard).filter(wanted).select("image").collect()
+    value = pictures["image"][0] if pictures.height == 1 or (pictures.height and image_id is not None) else None
     content = value.get("bytes") if isinstance(value, dict) else value
     if not isinstance(content, bytes):
         raise DatasetError("a released row has no embedded picture", where=f"{shard.name}, {question_id}")
@@ -148,10 +174,10 @@ def _rows(shard: Path) -> Iterator[Released]:
         ) from error
     split = "train" if shard.name.startswith("train") else "test"
     for number, record in enumerate(frame.iter_rows(named=True)):
-        yield _row(record, split, f"{shard.name} row {number}")
+        yield _row(record, split, shard.name, f"{shard.name} row {number}")
 
 
-def _row(record: dict[str, Any], split: str, where: str) -> Released:
+def _row(record: dict[str, Any], split: str, shard: str, where: str) -> Released:
     kind = record["question_type"]
     kind = KINDS[kind] if isinstance(kind, int) and 0 <= kind < len(KINDS) else kind
     texts = [record[name] for name in ("question_id", "image_id", "question", "answer", "anatomy")]
@@ -160,7 +186,8 @@ def _row(record: dict[str, Any], split: str, where: str) -> Released:
     apart = taken_apart(record["question"]) if kind.startswith("closed") else None
     mask = CodedMask(record["anatomy"], record["mask_rle"], record["mask_h"], record["mask_w"])
     question_id, image_id, question, answer, anatomy = texts
-    return Released(question_id, image_id, split, kind, question, answer, anatomy, apart[1] if apart else "", mask)
+    finding = apart[1] if apart else ""
+    return Released(question_id, image_id, split, kind, question, answer, anatomy, finding, mask, shard)
 
 
 def _order(masks: Sequence[CodedMask]) -> Order | None:
