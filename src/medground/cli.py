@@ -361,8 +361,11 @@ def _exit(code: int) -> NoReturn:
     sys.exit(code)
 
 
-class _TerminatedError(KeyboardInterrupt):
-    """SIGTERM, treated as Ctrl-C is: what is finished is stored before the process ends."""
+class _TerminatedError(BaseException):
+    """SIGTERM, treated as Ctrl-C is: what is finished is stored before the process ends.
+
+    No KeyboardInterrupt: the library of the command line ends the process with 130 at one.
+    """
 
 
 def _terminate(*_: object) -> None:
