@@ -232,8 +232,9 @@ def _ids(model: HfChat, text: str) -> list[int]:
 
 
 def test_a_real_server_gives_the_same_replies(seeing: HfChat, seeing_folder: Path) -> None:
-    if importlib.util.find_spec("uvicorn") is None or importlib.util.find_spec("fastapi") is None:
-        pytest.skip("transformers serve needs fastapi and uvicorn")
+    needed = ("uvicorn", "fastapi", "openai")
+    if any(importlib.util.find_spec(name) is None for name in needed):
+        pytest.skip(f"transformers serve needs {', '.join(needed)}: pip install 'transformers[serving]'")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
