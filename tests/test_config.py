@@ -96,3 +96,38 @@ def test_a_component_with_a_wrong_label_says_where() -> None:
 def test_an_absent_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         read_run_file(tmp_path / "no.yaml")
+
+
+def bomb(levels: int) -> str:
+    lines = ["a0: &a0 [x, x]", *(f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]" for i in range(1, levels))]
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("place", ["engine: {workers: *a39}", "limits: *a39", "prompts: {x: *a39}", "name: *a39"])
+def test_anchors_in_anchors_are_refused_before_they_are_written_out(place: str, tmp_path: Path) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text(f"{bomb(40)}\n{place}\n")
+    with pytest.raises(ConfigError, match="not YAML") as caught:
+        read_run_file(path)
+    assert "anchors are written out" in str(caught.value)
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("a: &a [*a]", "holds itself"), ("a: &a {b: *a}", "holds itself"), ("x" * (1 << 21), "too long")],
+    ids=["list", "mapping", "long"],
+)
+def test_endless_run_files_are_refused(text: str, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        read_run_file(path)
+    assert words in str(caught.value)
+
+
+def test_anchors_are_read_where_they_stand_for_little() -> None:
+    from medground.config import read_yaml
+
+    assert read_yaml("a: &a {x: 1}\nb: [*a, *a]", "x", where="x") == {"a": {"x": 1}, "b": [{"x": 1}] * 2}
+    assert read_yaml("", "x", where="x") is None

@@ -38,3 +38,10 @@ def test_nearest_names() -> None:
     assert nearest("qqqq", ["kad", "carzero"]) is None
     assert did_you_mean("Kad", ["kad"]) == "did you mean 'kad'?"
     assert did_you_mean("zzz", ["kad"]) is None
+
+
+def test_messages_do_not_echo_input_of_any_length() -> None:
+    error = MedgroundError("x" * 10_000, got="y" * 1_000_000, where="a\nb")
+    assert len(str(error)) < 5_000
+    assert "(1,000,007 characters)" in str(error)
+    assert "  where: a\nb" in str(error)

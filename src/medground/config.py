@@ -172,13 +172,47 @@ def read_yaml(text: str, what: str, *, where: object) -> Any:
     """Return the plain data of a YAML text; ``what`` is how a message calls it.
 
     Raises:
-        ConfigError: it is not YAML, or a key stands twice in one mapping.
+        ConfigError: it is not YAML, a key stands twice in one mapping, or it is larger than any run file, anchors
+            written out.
     """
+    if len(text) > MOST_TEXT:
+        raise ConfigError(f"{what} is too long", where=where, expected=f"at most {MOST_TEXT:,} characters")
     try:
-        return _Loader(text).get_single_data()
+        loader = _Loader(text)
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        if (size := _written_out(node, {})) > MOST_VALUES:
+            raise yaml.YAMLError(f"{size:,} values once its anchors are written out, of at most {MOST_VALUES:,}")
+        return loader.construct_document(node)
     # Beside its own errors, the parser lets through those of Python for dates, long numbers and deep nesting.
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigError(f"{what} is not YAML", where=where, got=str(error)) from error
+
+
+MOST_TEXT = 1 << 20
+MOST_VALUES = 50_000
+"""A run file of a hundred models has some thousand values; anchors in anchors can stand for billions."""
+
+
+def _written_out(node: yaml.Node, known: dict[int, int]) -> int:
+    """Return how many values a node stands for once every alias is written out.
+
+    Raises:
+        YAMLError: it holds itself.
+    """
+    if id(node) in known:
+        if known[id(node)] == 0:
+            raise yaml.YAMLError("an anchor holds itself")
+        return known[id(node)]
+    known[id(node)] = 0
+    inner: list[yaml.Node] = []
+    if isinstance(node, yaml.SequenceNode):
+        inner = node.value
+    elif isinstance(node, yaml.MappingNode):
+        inner = [part for pair in node.value for part in pair]
+    known[id(node)] = 1 + sum(_written_out(part, known) for part in inner)
+    return known[id(node)]
 
 
 class _Loader(yaml.SafeLoader):

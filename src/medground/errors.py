@@ -50,10 +50,19 @@ class MedgroundError(Exception):
 
     def __str__(self) -> str:
         parts = [("where", self.where), ("expected", self.expected), ("got", self.got), ("fix", self.fix)]
-        return "\n".join([self.what, *(f"  {name}: {value}" for name, value in parts if value is not None)])
+        lines = [self.what, *(f"  {name}: {value}" for name, value in parts if value is not None)]
+        return "\n".join(_bounded(line) for text in lines for line in text.split("\n"))
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_rebuild, (type(self), self.what, self.where, self.expected, self.got, self.fix))
+
+
+_LONGEST = 2000
+
+
+def _bounded(line: str) -> str:
+    """Return a line of a message without what input of any length would make of it."""
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}... ({len(line):,} characters)"
 
 
 def _rebuild(
