@@ -315,10 +315,10 @@ def test_a_run_ends_when_more_items_fail_than_are_allowed(fake, tmp_path, failur
 
 
 def test_a_deadline_ends_a_run_with_its_chunks_safe(fake, tmp_path):
-    task = fake.FakeTask(n=40, batch_size=2, infer_time=0.02)
+    task = fake.FakeTask(n=40, batch_size=2, infer_time=0.2)
     plan = make_plan([task], chunk_size=4)
     with Store(tmp_path, CONFIG, reading="plain") as store:
-        allowance = Allowance(deadline=time.monotonic() + 0.15)
+        allowance = Allowance(deadline=time.monotonic() + 1.5)
         with pytest.raises(LimitError, match="deadline"):
             run_local([(p, p.chunks) for p in plan.tasks], store, Options(chunk=4, workers=0), allowance=allowance)
         assert 1 <= store.n_finished < 10

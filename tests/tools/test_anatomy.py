@@ -163,14 +163,3 @@ def test_the_overlay_draws_every_task(anatomy):
         overlay(picture[:100], measurement, anatomy)
     dropped = overlay(picture, Measurement("rotation", "dropped", "too_few_spinous_points"), anatomy)
     assert dropped.shape == (256, 256, 3)
-
-
-def test_twelve_tools_are_quick_on_a_large_case(anatomy):
-    import time
-
-    scene = make_scene(1, 2, population="tasks")
-    found = structures(scene, 1024)
-    large = Anatomy(1024, 1024, scene.view, found.masks, found.landmarks)
-    started = time.process_time()
-    measure(large)
-    assert time.process_time() - started < 0.5

@@ -156,9 +156,9 @@ def test_an_agent_reaches_no_other_case(tmp_path):
 def test_a_tool_that_takes_too_long_is_left_behind():
     anatomy = Phantoms(size=SIZE).anatomy("phantom-1-00001")
     started = time.monotonic()
-    assert within(0.05, lambda _: time.sleep(5), anatomy) is None
+    assert within(0.05, lambda _: time.sleep(60), anatomy) is None
     assert within(0.0, tool("cardiomegaly").measure, anatomy) is None
-    assert time.monotonic() - started < 4
+    assert time.monotonic() - started < 40
     assert within(5.0, tool("cardiomegaly").measure, anatomy) == tool("cardiomegaly").measure(anatomy)
     with pytest.raises(ZeroDivisionError):
         within(5.0, lambda _: 1 / 0, anatomy)
