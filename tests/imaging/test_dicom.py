@@ -341,3 +341,21 @@ def test_zlib_is_raw_in_deflated_files(dicom):
     data = path.read_bytes()
     _, start = _dicom._syntax(data)
     assert zlib.decompressobj(-zlib.MAX_WBITS).decompress(data[start:]).endswith(STORED.tobytes())
+
+
+@pytest.mark.parametrize(
+    ("tags", "words"),
+    [
+        ({"PixelPaddingValue": 0}, "padding value shown as any other"),
+        ({"PresentationLUTShape": "INVERSE"}, "presentation LUT not applied"),
+        ({"PresentationLUTShape": "IDENTITY"}, None),
+    ],
+)
+def test_what_a_header_states_and_nothing_applies_is_said(dicom, tags, words):
+    stored = np.arange(16, dtype=np.uint16).reshape(4, 4)
+    plain, marked = (
+        read_radiograph(dicom(stored, bits=12, name="a.dcm")),
+        read_radiograph(dicom(stored, bits=12, **tags)),
+    )
+    np.testing.assert_array_equal(plain.pixels, marked.pixels)
+    assert marked.steps == plain.steps + ((words,) if words else ())

@@ -189,7 +189,15 @@ def test_a_jpeg_is_not_turned_by_its_exif(saved):
     exif = Image.Exif()
     exif[0x0112] = 6
     data = jpeg(exif=exif, comment=b"note")
-    assert read_radiograph(saved(data, "x.jpg")).size == (40, 30)
+    turned = read_radiograph(saved(data, "x.jpg"))
+    assert turned.size == (40, 30)
+    assert "EXIF orientation 6 not applied" in turned.steps
+
+
+def test_an_upright_exif_is_no_remark(saved):
+    exif = Image.Exif()
+    exif[0x0112] = 1
+    assert not [step for step in read_radiograph(saved(jpeg(exif=exif), "x.jpg")).steps if "EXIF" in step]
 
 
 def test_broken_exif_does_not_matter(saved):

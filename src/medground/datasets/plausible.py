@@ -60,7 +60,8 @@ def doubts(cases: Sequence[Case], read: Callable[..., Radiograph] = read_radiogr
     localised = spread([case for case in cases if case.regions], LOOKED_AT)
     regions = [(case, finding, region) for case in localised for finding, region in _regions(case)]
     pictures = spread([case for case in cases if is_file(case.image)], DECODED)
-    return [*_flat(pictures, read), *_normalised(regions), *_inside_out(regions), *_grey(regions), *_stretched(regions)]
+    pixels = [*_flat(pictures, read), *_remarked(pictures, read)]
+    return [*pixels, *_normalised(regions), *_inside_out(regions), *_grey(regions), *_stretched(regions)]
 
 
 def turned(cases: Sequence[Case]) -> list[Doubt]:
@@ -103,6 +104,24 @@ def _flat(cases: Sequence[Case], read: Callable[..., Radiograph]) -> Iterator[Do
     if flat:
         text = f"{len(flat)} of {looked} pictures have no contrast, such as {flat[0]}"
         yield Doubt(text, len(flat) == looked, "is a DICOM's window outside its values, or is the picture empty?")
+
+
+NOT_APPLIED = ("EXIF orientation", "padding value", "presentation LUT")
+"""What a decoder says in its steps of what a file states and nothing applies."""
+
+
+def _remarked(cases: Sequence[Case], read: Callable[..., Radiograph]) -> Iterator[Doubt]:
+    said: dict[str, list[str]] = {}
+    for case in cases:
+        try:
+            steps = read(case.image, case_id=case.case_id).steps
+        except DataError:
+            continue
+        for step in steps:
+            if step.startswith(NOT_APPLIED):
+                said.setdefault(step, []).append(case.case_id)
+    for step, names in said.items():
+        yield Doubt(f"{len(names)} of {len(cases)} pictures: {step}, such as {names[0]}", certain=False)
 
 
 def _normalised(regions: Sequence[Found]) -> Iterator[Doubt]:

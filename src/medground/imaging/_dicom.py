@@ -34,6 +34,7 @@ from medground.imaging._raster import checked_end, jpeg_header
 
 _DEFLATED, _IMPLICIT, _BIG = "1.2.840.10008.1.2.1.99", "1.2.840.10008.1.2", "1.2.840.10008.1.2.2"
 _ROWS, _COLUMNS, _PIXELS = 0x00280010, 0x00280011, 0x7FE00010
+_PADDING = 0x00280120
 _TAGS = [
     0x00280002,  # Samples per Pixel
     0x00280004,  # Photometric Interpretation
@@ -52,6 +53,9 @@ _TAGS = [
     0x00281056,  # VOI LUT Function
     0x00283000,  # Modality LUT Sequence
     0x00283010,  # VOI LUT Sequence
+    _PADDING,  # Pixel Padding Value
+    0x20500010,  # Presentation LUT Sequence
+    0x20500020,  # Presentation LUT Shape
     _PIXELS,
 ]
 """The attributes that are read."""
@@ -92,10 +96,21 @@ def read_dicom(data: bytes, max_pixels: int) -> Displayed:
         frame = _checked_frame(header) if decoder.is_encapsulated else _checked_length(header)
         stored, found = (read_lossless(frame), kind) if syntax in SYNTAXES else _stored(header, decoder)
     if stored.ndim == 2:
-        return _grey.displayed(stored, depth, header, kind)
+        return _remarked(_grey.displayed(stored, depth, header, kind), header)
     if found.startswith("YBR_FULL"):
         stored = stored[..., :1]  # Y is the luma
-    return _grey.colour(stored, depth, kind)
+    return _remarked(_grey.colour(stored, depth, kind), header)
+
+
+def _remarked(shown: Displayed, header: Dataset) -> Displayed:
+    """Return displayed values with a word on what the header states and nothing here applies."""
+    remarks = []
+    if _PADDING in header:
+        remarks.append("padding value shown as any other")
+    shape = str(header.get("PresentationLUTShape", "")).strip()
+    if shape == "INVERSE" or "PresentationLUTSequence" in header:
+        remarks.append("presentation LUT not applied")
+    return shown._replace(steps=(*shown.steps, *remarks)) if remarks else shown
 
 
 def _checked_kind(header: Dataset) -> str:

@@ -21,6 +21,7 @@ from PIL.JpegImagePlugin import JpegImageFile
 from medground.errors import ImageError
 from medground.imaging._display import Displayed, Size, checked_frame
 from medground.imaging._entropy import check_scans
+from medground.imaging._exif import exif_turn
 
 PNG_MARK = b"\x89PNG\r\n\x1a\n"
 JPEG_MARK = b"\xff\xd8\xff"
@@ -254,4 +255,6 @@ def read_jpeg(data: bytes, max_pixels: int) -> Displayed:
     except Exception as error:  # damage shows as many kinds of error in Pillow
         raise ImageError("a JPEG cannot be decoded", got=f"{type(error).__name__}: {error}") from error
     steps = ["JPEG grey, 8 bit"] if header.channels == 1 else ["JPEG colour, 8 bit", "colour to luma (ITU-R 601)"]
+    if (turn := exif_turn(data)) != 1:
+        steps.append(f"EXIF orientation {turn} not applied")
     return Displayed(_scaled(grey, 255), (0.0, 255.0), tuple(steps))
