@@ -62,6 +62,9 @@ class TableForm(StrEnum):
     tex = "tex"
 
 
+_MARKED = (TableForm.md, TableForm.tex)
+
+
 class Form(StrEnum):
     """How annotations come."""
 
@@ -189,17 +192,21 @@ def table(
     form: Annotated[TableForm, typer.Option("--format", help="how it is written")] = TableForm.text,
     intervals: Annotated[bool, typer.Option("--intervals/--no-intervals")] = True,
     digits: Annotated[int | None, typer.Option("--digits", min=0, max=6, help="decimals of percentages")] = None,
+    marks: Annotated[
+        bool, typer.Option("--marks/--no-marks", help="md and tex: the best in bold, the second underlined")
+    ] = True,
+    caption: Annotated[str, typer.Option("--caption", help="md and tex: what stands with the table")] = "",
 ) -> None:
     """Put chosen figures of runs into one table: for a paper, a spreadsheet or the terminal."""
     from medground import terminal
     from medground.commands import table as tables
 
-    wanted = tables.Wanted(_names(columns), by, _names(models), intervals, digits)
+    wanted = tables.Wanted(_names(columns), by, _names(models), intervals, digits, marks and form in _MARKED)
     shown = tables.table_of(runs, wanted)
     if form is TableForm.text:
         terminal.show_table(shown, "")
     else:
-        typer.echo(tables.written(shown, form.value), nl=False)
+        typer.echo(tables.written(shown, form.value, caption), nl=False)
 
 
 @app.command("import")

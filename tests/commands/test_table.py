@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from medground.benchmarks.results import Cell, Summary, Verdict
+from medground.benchmarks.results import Cell, ModelFacts, Summary, Verdict
 from medground.commands import table
 from medground.commands.table import Wanted, table_of, written
 from medground.errors import ConfigError
@@ -92,3 +93,32 @@ def test_what_is_not_there_is_said_with_what_is(folders: list[Path], wanted: Wan
     with pytest.raises(ConfigError, match=message) as caught:
         table_of(folders[:1], wanted)
     assert caught.value.expected
+
+
+def test_the_best_is_bold_and_the_second_underlined(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = {"scope": "macro"}
+    values = {"a": 0.7, "b": 0.9, "c": 0.8, "floor": 0.95, "old": 0.99}
+    cells = [cell(model, "auc", value, **whole) for model, value in values.items()]
+    cells += [cell("a", "dice", 0.5, **whole), cell("b", "dice", 0.4, **whole, n=7)]
+    facts = [ModelFacts(label="floor", kind="baseline"), ModelFacts(label="old", seen={"d": "images"})]
+    made = run("one", *cells)
+    monkeypatch.setattr(table, "read_run", lambda _: replace(made, summary=replace(made.summary, models=facts)))
+    shown = table_of([Path("one")], Wanted(columns=("auc", "dice"), marks=True))
+    text = written(shown, "tex", caption="AUC & Dice")
+    assert r"b & \textbf{90.00}" in text
+    assert r"c & \underline{80.00}" in text
+    assert text.count("textbf") == text.count("underline") == 1, "neither yardsticks nor other numbers of items"
+    top = [r"% \usepackage{booktabs}", r"\begin{table}", r"\centering", r"\caption{AUC \& Dice}"]
+    assert text.splitlines()[:4] == top
+    assert text.splitlines()[-2:] == [r"\end{tabular}", r"\end{table}"]
+    assert "| b | **90.00** |" in written(shown, "md")
+    plain = table_of([Path("one")], Wanted(columns=("auc", "dice")))
+    assert "textbf" not in written(plain, "tex")
+
+
+def test_where_less_is_better_the_least_is_best(monkeypatch: pytest.MonkeyPatch) -> None:
+    specs = (MetricSpec("loss", "Loss", unit="none", direction="lower", digits=2),)
+    made = run("one", cell("a", "loss", 0.7), cell("b", "loss", 0.2))
+    monkeypatch.setattr(table, "read_run", lambda _: replace(made, summary=replace(made.summary, metrics=specs)))
+    shown = table_of([Path("one")], Wanted(columns=("loss",), marks=True))
+    assert r"b & \textbf{0.20}" in written(shown, "tex")

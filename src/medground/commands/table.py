@@ -12,9 +12,12 @@ import polars as pl
 from medground.benchmarks.printing import heading, text, with_interval
 from medground.benchmarks.results import Cell, Summary
 from medground.errors import ConfigError, did_you_mean
+from medground.escaping import for_latex
 from medground.metrics.spec import MetricSpec
+from medground.reporting.exports import latex, markdown, marked
 from medground.reporting.runs import Run, read_run, unique_names
-from medground.running.tables import to_csv, to_latex, to_markdown
+from medground.reporting.tables import Mark, best_two
+from medground.running.tables import to_csv
 
 PLACES = ("run", "model", "dataset", "subset", "method", "scope", "group")
 """What tells the rows of a table apart, in this order; a column that says the same everywhere is left out."""
@@ -33,6 +36,7 @@ class Wanted:
         models: labels; none: all.
         intervals: whether intervals stand behind the figures.
         digits: decimals of percentages; None: the metric's own.
+        marks: whether the best figure of a dataset is marked, and the second: for Markdown and LaTeX.
     """
 
     columns: tuple[str, ...] = ()
@@ -40,6 +44,7 @@ class Wanted:
     models: tuple[str, ...] = ()
     intervals: bool = True
     digits: int | None = None
+    marks: bool = False
 
 
 def table_of(folders: Sequence[Path], wanted: Wanted) -> pl.DataFrame:
@@ -65,12 +70,47 @@ def table_of(folders: Sequence[Path], wanted: Wanted) -> pl.DataFrame:
             for cell in _cells(summary, metric, wanted):
                 rows.setdefault(_place(name, cell, wanted), {})[metric] = cell
     specs = {metric: _spec(summaries, metric) for metric in columns}
-    return _shown(rows, specs, wanted)
+    best: dict[str, dict[tuple[str, ...], Mark]] = {}
+    for metric, spec in specs.items():
+        digits = spec.digits if wanted.digits is None else wanted.digits
+        best[metric] = _best(rows, metric, spec, summaries, digits) if wanted.marks else {}
+    return _shown(rows, specs, wanted, best)
 
 
-def written(table: pl.DataFrame, form: str) -> str:
-    """Return a table as ``csv``, ``md`` or ``tex``."""
-    return {"csv": to_csv, "md": to_markdown, "tex": to_latex}[form](table)
+def written(table: pl.DataFrame, form: str, caption: str = "") -> str:
+    """Return a table as ``csv``, ``md`` or ``tex``; with a caption LaTeX has a ``table`` around its ``tabular``."""
+    text = {"csv": to_csv, "md": markdown, "tex": latex}[form](table)
+    if form != "tex" or not caption:
+        return f"{text}\n{caption}\n" if form == "md" and caption else text
+    comment, _, tabular = text.partition("\n")
+    top = f"{comment}\n\\begin{{table}}\n\\centering\n\\caption{{{for_latex(caption)}}}\n"
+    return f"{top}{tabular}\\end{{table}}\n"
+
+
+def _best(
+    rows: Mapping[tuple[str, ...], Mapping[str, Cell]],
+    metric: str,
+    spec: MetricSpec,
+    summaries: Mapping[str, Summary],
+    digits: int,
+) -> dict[tuple[str, ...], Mark]:
+    """Mark the best two of a metric in each place: models that have not seen the data, on equally many items."""
+    if spec.direction == "neither":
+        return {}
+    parted: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
+    for place, cells in rows.items():
+        facts = summaries[place[0]].facts(place[1])
+        if metric in cells and cells[metric].value is not None and not facts.baseline and place[2] not in facts.seen:
+            parted.setdefault(place[2:], []).append(place)
+    marks: dict[tuple[str, ...], Mark] = {}
+    for places in parted.values():
+        if len(places) > 1 and len({rows[place][metric].items for place in places}) == 1:
+            # As they are printed, so that what looks equal is marked alike.
+            printed = [round((rows[place][metric].value or 0.0) * spec.scale, digits) for place in places]
+            values = {str(k): value for k, value in enumerate(printed)}
+            found = best_two(values, list(values), low_is_good=spec.direction == "lower")
+            marks |= {places[int(k)]: mark for k, mark in found.items()}
+    return marks
 
 
 def _one_judge(runs: Sequence[Run], names: Sequence[str]) -> None:
@@ -131,14 +171,19 @@ def _spec(summaries: Mapping[str, Summary], metric: str) -> MetricSpec:
 
 
 def _shown(
-    rows: Mapping[tuple[str, ...], Mapping[str, Cell]], specs: Mapping[str, MetricSpec], wanted: Wanted
+    rows: Mapping[tuple[str, ...], Mapping[str, Cell]],
+    specs: Mapping[str, MetricSpec],
+    wanted: Wanted,
+    best: Mapping[str, Mapping[tuple[str, ...], Mark]],
 ) -> pl.DataFrame:
     differ = [k for k, name in enumerate(PLACES) if name == "model" or len({place[k] for place in rows}) > 1]
     records = []
     for place, cells in rows.items():
         record: dict[str, str | int | None] = {PLACES[k]: place[k] for k in differ}
         for metric, spec in specs.items():
-            record[heading(spec)] = _figure(cells.get(metric), spec, wanted)
+            figure = _figure(cells.get(metric), spec, wanted)
+            mark = best[metric].get(place)
+            record[heading(spec)] = marked(figure, mark) if figure and mark else figure
         record["n"] = next((cells[metric].n for metric in specs if metric in cells), None)
         records.append(record)
     return pl.DataFrame(records, infer_schema_length=None)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from medground.escaping import for_csv
-from medground.reporting.tables import Entry, Table
+from medground.reporting.tables import Entry, Mark, Table
 from medground.running.tables import to_latex, to_markdown
 
 _OPEN = {"best": "\ue000", "second": "\ue001"}
@@ -22,7 +22,7 @@ _LATEX = {"\ue000": r"\textbf{", "\ue001": r"\underline{", _CLOSE: "}"}
 def exports(table: Table) -> dict[str, str]:
     """Return file suffix -> content: ``csv``, ``md`` and ``tex``."""
     frame = _frame(table)
-    return {"csv": to_csv(table), "md": _markdown(to_markdown(frame)), "tex": _replaced(to_latex(frame), _LATEX)}
+    return {"csv": to_csv(table), "md": markdown(frame), "tex": latex(frame)}
 
 
 def to_csv(table: Table) -> str:
@@ -61,9 +61,24 @@ def _frame(table: Table) -> pl.DataFrame:
 def _shown(entry: Entry | None) -> str:
     if entry is None:
         return ""
-    value = f"{_OPEN[entry.mark]}{entry.text}{_CLOSE}" if entry.mark else _plain(entry.text)
+    value = marked(entry.text, entry.mark) if entry.mark else _plain(entry.text)
     note = f"({entry.note})" if entry.note else ""
     return " ".join(filter(None, [value, _plain(entry.interval), _plain(note)]))
+
+
+def marked(text: str, mark: Mark) -> str:
+    """Put a mark around a text that a writer escapes later; see `latex` and `markdown`."""
+    return f"{_OPEN[mark]}{_plain(text)}{_CLOSE}"
+
+
+def latex(frame: pl.DataFrame) -> str:
+    """Return a table with marks as LaTeX: the best in bold, the second underlined."""
+    return _replaced(to_latex(frame), _LATEX)
+
+
+def markdown(frame: pl.DataFrame) -> str:
+    """Return a table with marks as Markdown."""
+    return _markdown(to_markdown(frame))
 
 
 def _plain(text: str) -> str:

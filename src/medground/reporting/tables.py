@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -75,3 +75,22 @@ class Table:
             return self
         turned = list(zip(*self.entries, strict=True))
         return replace(self, corner=corner, rows=self.columns, columns=self.rows, entries=turned)
+
+
+def best_two(values: Mapping[str, float], ranked: Collection[str], *, low_is_good: bool = False) -> dict[str, Mark]:
+    """Mark the best and the second best among the ranked.
+
+    Values are compared as given: round them as they are printed, so that what looks equal is marked alike. One model
+    alone is not marked.
+
+    Args:
+        values: name -> value, where defined.
+        ranked: names that take part.
+        low_is_good: whether the smallest value is the best.
+    """
+    known = {name: value for name, value in values.items() if name in ranked}
+    if len(known) < 2:
+        return {}
+    order = sorted(set(known.values()), reverse=not low_is_good)
+    places: dict[float, Mark] = dict(zip(order, ("best", "second"), strict=False))
+    return {name: places[value] for name, value in known.items() if value in places}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from medground.reporting.xbench.standing import best_two, standing
+from medground.reporting.tables import best_two
+from medground.reporting.xbench.standing import standing
 
 TASK = {"kind": "zero-shot", "seen": None, "unverified": None, "cases_seen": 0}
 

@@ -11,11 +11,11 @@ from medground.benchmarks.printing import interval, text
 from medground.benchmarks.results import Cell
 from medground.benchmarks.xbench.specs import recognition_specs
 from medground.metrics.spec import MetricSpec
-from medground.reporting.tables import Entry, Head, Kind, Mark, Table
+from medground.reporting.tables import Entry, Head, Kind, Mark, Table, best_two
 from medground.reporting.words import count
 from medground.reporting.xbench.pool import Pool
 from medground.reporting.xbench.published import PublishedRow
-from medground.reporting.xbench.standing import best_two, standing
+from medground.reporting.xbench.standing import standing
 
 Counts = Literal["row", "column", "none"]
 

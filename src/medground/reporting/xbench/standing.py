@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from medground.benchmarks.xbench.tables import seen_text
-from medground.reporting.tables import Mark
 
 
 @dataclass(frozen=True)
@@ -35,22 +34,3 @@ def standing(task: Mapping[str, Any]) -> Standing:
     if task.get("unverified"):
         marks.append(f"not the published model: {task['unverified']}")
     return Standing(kind == "baseline", kind == "zero-shot" and not seen, tuple(marks))
-
-
-def best_two(values: Mapping[str, float], ranked: Collection[str], *, low_is_good: bool = False) -> dict[str, Mark]:
-    """Mark the best and the second best among the ranked.
-
-    Values are compared as given: round them as they are printed, so that what looks equal is marked alike. One model
-    alone is not marked.
-
-    Args:
-        values: name -> value, where defined.
-        ranked: names that take part.
-        low_is_good: whether the smallest value is the best.
-    """
-    known = {name: value for name, value in values.items() if name in ranked}
-    if len(known) < 2:
-        return {}
-    order = sorted(set(known.values()), reverse=not low_is_good)
-    places: dict[float, Mark] = dict(zip(order, ("best", "second"), strict=False))
-    return {name: places[value] for name, value in known.items() if value in places}
