@@ -21,7 +21,7 @@ from medground.judges._evidence.split import by_task
 from medground.judges.base import Overlay, Query, Request, Ruling
 
 #: Raised whenever a rule or the lexicon changes what a reply is taken to say.
-VERSION = "2"
+VERSION = "3"
 
 _POINT = re.compile(r"([a-z][a-z0-9 _]{1,40}?) at \((-?\d+(?:\.\d+)?), ?(-?\d+(?:\.\d+)?)\)", re.I)
 

@@ -29,6 +29,11 @@ _ELLIPSIS = re.compile(
     r"(?P<not>isn't|is not|does(?:n't| not)|are(?:n't| not)|was(?:n't| not)|has(?:n't| not))?(?P<is>is|does|are|was|has)?(?: here| so| the case)?\s*(?:\([^)]*\))?[.!]?$",
     re.I,
 )
+#: A comparison whose subject is the value, though it holds words of the rule: "this does not meet the 0.55 threshold".
+_OF_THE_VALUE = re.compile(
+    r"^(?:which|this|that|it|and this) (?:is|was|are|lies|falls|stays|remains|does|do|meets?|exceeds?|reaches|surpasses)\b(?! called)",
+    re.I,
+)
 _CASE = Words(r"\b(?:that|this|which) is (?:indeed )?the case\b|\bapplies here\b|\bis met\b")
 _STATED = re.compile(r"^\s*(?:>=?|<=?|at least|from|up to)?\s*[\d.]+(?: or (?:more|less))?\s*:", re.I)
 _YES_NO = re.compile(r"^(?:so |hence |and )?(yes|no)\b[\s,.!:]*(?:indeed|quite clearly|definitely)?\s*[.!]?$", re.I)
@@ -106,6 +111,7 @@ def conclude(task: str, sentences: Sequence[str], limits: Sequence[float]) -> Co
         for part in parts:
             if _is_rule(part, limits):
                 rule = clause_polarity(task, part)
+                weak += _compared(task, part) if _OF_THE_VALUE.match(part) else []
                 continue
             short = _ELLIPSIS.match(part)
             if rule and (_CASE.search(part) or short):
@@ -136,7 +142,10 @@ def _is(value: float, limits: Sequence[float]) -> bool:
 def _compared(task: str, clause: str) -> list[int]:
     """The labels that comparisons with an unnamed limit stand for."""
     out = []
+    of_the_value = _OF_THE_VALUE.match(clause) is not None
     for match in COMPARED.finditer(clause):
+        if match[0][-1].isdigit() and not of_the_value:
+            continue
         good = GOOD[task]
         above = ABOVE.get(task) if match["out"] is None else None if good is None else 1 - good
         if above is not None:

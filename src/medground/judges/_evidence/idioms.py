@@ -37,6 +37,7 @@ _PLAIN: tuple[tuple[str, str, str], ...] = (
     ("no little without", r"\b(?:no|little|not any|without) (?:reason|grounds?|basis|need|cause|indication|evidence|justification) (?:to|for|of) (?:call\w*|say\w*|speak\w*|assum\w*|"
      r"diagnos\w*|think\w*|consider\w*|suspect\w*|suggest\w*|describ\w*)(?: of| that)?", " not "),
     ("rather instead opposed just anything far opposite longer", r"\b(?:rather than|instead of|as opposed to|not just|anything but|far from(?: being)?|the opposite of|no(?:t| )longer)\b", " not "),
+    ("non", r"\bnon-?(?=(?:rotated|enlarged|dilated|widened|tortuous|deviated|displaced|splayed|prominent|aneurysmal)\b)", "not "),
     ("none", r"\bnone(?=\s*\()", " "),
     ("fail", r"\b(?:fails?|failed|failing) to (?:be|show|reach|meet|qualify)\b", "not reach"),
 )  # fmt: skip

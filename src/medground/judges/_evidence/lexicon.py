@@ -83,7 +83,7 @@ OWN: dict[str, tuple[str, str]] = {
     ),
     "inspiration": (
         r"poor\w*|shallow\w*|insufficient\w*|inadequate\w*|sub-?optimal\w*|underinflat\w+|under-inflat\w+|under-?inspir\w+|hypoinflat\w+|"
-        r"(?:low|reduced|decreased|diminished|small) (?:lung )?volumes?|low-volume|falls? short(?: of (?:an? |the |being )?\w+)?|expirat\w+|"
+        r"(?:low|reduced|decreased|diminished|small) (?:lung )?volumes?|volumes? (?:is|are|appears?|looks?|seems?) (?:\w+ly )?(?:low|small)|low-volume|falls? short(?: of (?:an? |the |being )?\w+)?|expirat\w+|"
         r"hypoventilat\w+|too weak|incomplete breath|not (?:taken )?a full breath|limited|reduced|restricted|diminished|weak|submaximal|"
         r"too (?:small|little|few|low)|not reach|superficial|unsatisf\w+|bad\b|under-?expanded|lacking|deficient",
         r"good|adequate\w*|satisf\w+|sufficient\w*|deep\w*|well[\s-](?:expanded|inflated|inspired|aerated)|(?:breathed in|inspired|inhaled|"
@@ -189,11 +189,11 @@ REFUSAL = Words(
 )
 
 
-_LIMIT = r"(?: (?:the|our|its|that|this|an?))?(?: [\w-]+){0,3}? (?:limits?|thresholds?|cut-?\s?offs?|criteri(?:on|a)|mark|ceiling|bound|requirements?|minimum|maximum)\b"
+_LIMIT = r"(?: (?:the|our|its|that|this|an?))?(?:(?: [\w.-]+){0,3}? (?:limits?|thresholds?|cut-?\s?offs?|criteri(?:on|a)|mark|ceiling|bound|requirements?|minimum|maximum)\b| \.?\d)"
 #: A value that is compared with its limit, which concludes where nothing else does: above, and below.
 COMPARED = Words(
     rf"(?P<above>(?:exceed\w*|surpass\w*|above|over|past|beyond|more than|greater than|higher than|meets?|met|reach\w*|hits?|fulfil\w*|satisf\w+|"
-    rf"crosse?s?|clears?|passes){_LIMIT})|(?P<below>(?:below|under|beneath|less than|lower than|smaller than|short of|within|inside){_LIMIT})|"
+    rf"crosse?s?|clears?|passes){_LIMIT})|(?P<below>(?:below|under|beneath|less than|fewer than|lower than|smaller than|short of|within|inside){_LIMIT})|"
     r"(?P<out>\boutrange\b)",
 )
 #: What a value above the limit concludes, by task; the others' limits are no single number.

@@ -42,14 +42,14 @@ def compose(runs: Sequence[Run], images: Images) -> Composition:
     sections = [
         Section(
             f"dialogue-scores-{number}",
-            f"Scores, judged by {judge}" if len(judges) > 1 else "Scores",
+            f"Scores, judged by {own[0][0].summary.reading}" if len(judges) > 1 else "Scores",
             "tables.html",
             tables=[
                 scores(own, "Every model, with intervals by dialogue", apart),
                 *(table for run, _ in own for table in grouped(run)),
             ],
         )
-        for number, (judge, own) in enumerate(judges.items())
+        for number, own in enumerate(judges.values())
     ]
     sections += [section for section in map(_others, plain(runs, images).sections) if section.tables]
     left = [MOST if images != "no" else 0]
