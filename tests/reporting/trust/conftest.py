@@ -92,6 +92,7 @@ def run_of(summary: Summary, config: Mapping[str, object] | None = None) -> Run:
         "benchmark": {"name": summary.benchmark},
         "environment": {"medground": "1", "python": "3.11", "platform": "x", "packages": {"torch": "2"}},
         "sessions": [{"started": "2026-01-01", "ended": "2026-01-02T03:04:05", "outcome": "finished"}],
+        "reading": summary.reading,
         "settings": {"torch_threads": 1},
         "plan": [],
     }

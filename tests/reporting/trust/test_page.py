@@ -109,7 +109,7 @@ def test_several_benchmarks_give_a_trust_report_and_its_details(
     suite: list[Summary], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     by_folder = {Path(f"r{k}"): run_of(summary) for k, summary in enumerate(suite)}
-    monkeypatch.setattr(report, "read_run", by_folder.__getitem__)
+    monkeypatch.setattr(report, "read_run", lambda folder, _: by_folder[folder])
     for run in by_folder.values():
         run.__dict__["tables"] = {}
     path = report.write_report(list(by_folder), tmp_path / "trust.html")
