@@ -36,7 +36,7 @@ KEY = "benchmarks"
 
 
 @dataclass(frozen=True)
-class Part:
+class SuitePart:
     """One benchmark of a suite.
 
     Attributes:
@@ -55,7 +55,7 @@ class Suite:
     """A resolved suite; ``unasked``: benchmarks that none of the models can be asked."""
 
     name: str
-    parts: tuple[Part, ...]
+    parts: tuple[SuitePart, ...]
     unasked: tuple[str, ...]
     base: Path
 
@@ -100,7 +100,7 @@ def suite_of(data: Mapping[str, Any], base: Path) -> Suite:
     labels = unique_labels(models, "models")
     named = dict(zip(labels, models, strict=True))
     shared = {key: value for key, value in data.items() if key not in {KEY, "models", "name", "prompts"}}
-    parts: list[Part] = []
+    parts: list[SuitePart] = []
     unasked: list[str] = []
     for component, label in zip(listed, unique_labels(listed, KEY), strict=True):
         own = component.model_dump(exclude_none=True, exclude={"label"})
@@ -114,7 +114,7 @@ def suite_of(data: Mapping[str, Any], base: Path) -> Suite:
         given["models"] = [named[m].model_dump(exclude_none=True) | {"label": m} for m in asked]
         given |= {"roles": roles} if roles else {}
         given |= {"prompts": data["prompts"]} if data.get("prompts") and _takes_prompts(named, asked) else {}
-        parts.append(Part(label, parse_run_file(given, where=f"{KEY}.{label}"), left_out))
+        parts.append(SuitePart(label, parse_run_file(given, where=f"{KEY}.{label}"), left_out))
     if not parts:
         raise ConfigError("no model of the suite can be asked any of its benchmarks", where="models")
     return Suite(_name(data), tuple(parts), tuple(unasked), base)

@@ -11,10 +11,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from medground.benchmarks.gridvqa_x.summarise import Options as GridOptions, summarise as summarise_grid
+from medground.benchmarks.gridvqa_x.summarise import IntervalOptions as GridOptions, summarise as summarise_grid
 from medground.benchmarks.results import Summary, frame
 from medground.benchmarks.xbench.protocol import resolve_protocol
-from medground.benchmarks.xbench.summarise import Options, summarise
+from medground.benchmarks.xbench.summarise import SummaryOptions, summarise
 from medground.models.base import ModelInfo
 from medground.models.radiology.reference import Reference
 
@@ -35,7 +35,7 @@ def xbench(golden: Path) -> Summary:
     rows = kept_rows(golden, "xbench")
     cards = {model: ModelInfo(model, kind="baseline") for model in KINDS} | {"reference": Reference.info}
     findings = {"phantom": tuple(next(iter(rows.values()))["finding"].unique(maintain_order=True))}
-    return summarise(rows, cards, findings, Options(KEPT, seed=0, replicates=200))
+    return summarise(rows, cards, findings, SummaryOptions(KEPT, seed=0, replicates=200))
 
 
 @pytest.fixture(scope="module")

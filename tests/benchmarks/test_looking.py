@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from medground.benchmarks.base import Entry
-from medground.benchmarks.comparable import Comparable, Sample, Side, side_by_side
+from medground.benchmarks.comparable import Comparable, Contender, Sample, side_by_side
 from medground.benchmarks.looking import with_looking
 from medground.benchmarks.results import ModelFacts, Summary
 from medground.metrics.bootstrap import clusters
@@ -61,11 +61,11 @@ def test_parts_and_places_meet_their_own_and_places_are_taken_together() -> None
 
 
 def test_a_metric_that_only_one_has_is_left_out() -> None:
-    def samples(side: Side) -> list[Sample]:
+    def samples(side: Contender) -> list[Sample]:
         more = MetricSpec("more", "More")
         return [Sample(HITS, side.rows), *([Sample(more, side.rows)] if side.model == "sees" else [])]
 
-    sides = [Side(model, model, "", "d", rows(SEEING)) for model in ("sees", "blind")]
+    sides = [Contender(model, model, "", "d", rows(SEEING)) for model in ("sees", "blind")]
     assert [one.spec.name for one, _ in side_by_side(samples)(*sides)] == ["hits"]
 
 

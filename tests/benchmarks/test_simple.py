@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from medground.benchmarks.base import Entry, Item, Role, Setting, evaluate
-from medground.benchmarks.comparable import Side
+from medground.benchmarks.comparable import Contender
 from medground.benchmarks.doors import check_benchmark
 from medground.benchmarks.requests import Ask
 from medground.benchmarks.simple import Simple, compare
@@ -130,7 +130,7 @@ def test_one_who_is_asked_and_named_by_no_reading_is_told(tiny_manifest: Path) -
 def test_samples_of_a_comparison_are_the_columns(tiny_manifest: Path) -> None:
     made = bound(tiny_manifest)
     ((_, table),) = rows(made).items()
-    side = Side("says", "says", "", "tiny", table)
+    side = Contender("says", "says", "", "tiny", table)
     pairs = list(compare(made).matched(side, side))
     assert [one.spec.name for one, _ in pairs] == ["right", "short"]
     assert pairs[0][0].table["value"].equals(table["right"])

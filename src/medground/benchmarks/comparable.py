@@ -54,7 +54,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Side:
+class Contender:
     """One of two that are compared.
 
     Attributes:
@@ -96,7 +96,7 @@ class Comparable:
     """
 
     settings: Mapping[str, object]
-    matched: Callable[[Side, Side], Matched]
+    matched: Callable[[Contender, Contender], Matched]
     notes: Sequence[str] = ()
     rules: Mapping[str, decide.Rule] = field(default_factory=decide.rules)
     seed: int = 0
@@ -104,7 +104,7 @@ class Comparable:
     place: Callable[[tuple[str, ...]], str] = _place
     parts: Callable[[str, str, pl.DataFrame], Mapping[str, pl.DataFrame]] | None = None
 
-    def sides(self, model: str, rows: Rows) -> Iterator[Side]:
+    def sides(self, model: str, rows: Rows) -> Iterator[Contender]:
         """Yield every side that a model's rows give.
 
         Args:
@@ -117,17 +117,17 @@ class Comparable:
         for (label, place), tables in gathered.items():
             whole = pl.concat(tables)
             for part, own in (self.parts(label, place, whole) if self.parts else {"": whole}).items():
-                yield Side(f"{part} on {model}" if part else model, model, part, place, own)
+                yield Contender(f"{part} on {model}" if part else model, model, part, place, own)
 
 
-def side_by_side(samples: Callable[[Side], Iterable[Sample]]) -> Callable[[Side, Side], Matched]:
+def side_by_side(samples: Callable[[Contender], Iterable[Sample]]) -> Callable[[Contender, Contender], Matched]:
     """Return how two sides are matched where each side's samples need nothing of the other's.
 
     Args:
         samples: of one side; a metric that only one side has is left out.
     """
 
-    def matched(one: Side, two: Side) -> Matched:
+    def matched(one: Contender, two: Contender) -> Matched:
         theirs = {sample.key: sample for sample in samples(two)}
         return ((sample, theirs[sample.key]) for sample in samples(one) if sample.key in theirs)
 
@@ -144,6 +144,6 @@ class Pair:
     samples: Sequence[tuple[Sample, Sample]]
 
 
-def pair_of(comparable: Comparable, one: Side, two: Side) -> Pair:
+def pair_of(comparable: Comparable, one: Contender, two: Contender) -> Pair:
     """Return two sides of one place with their samples."""
     return Pair(one.name, two.name, one.place, list(comparable.matched(one, two)))

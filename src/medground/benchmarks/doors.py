@@ -35,7 +35,7 @@ METHODS = ("bind", "notes", "withheld", "tasks", "summarise", "manifest")
 
 
 @dataclass(frozen=True)
-class Section:
+class RunFileSection:
     """A mapping of the run file, as its page shows it: a heading, a sentence and the type that checks it."""
 
     heading: str

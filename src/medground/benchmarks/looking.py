@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from medground.benchmarks.base import Entry
-from medground.benchmarks.comparable import Comparable, Rows, Side, pair_of
+from medground.benchmarks.comparable import Comparable, Contender, Rows, pair_of
 from medground.benchmarks.comparing import ALL, MACRO, compare_pairs
 from medground.benchmarks.results import Summary
 from medground.metrics.spec import MetricSpec
@@ -52,7 +52,7 @@ def with_looking(summary: Summary, comparable: Comparable, rows: Rows, models: S
     twins = {entry.label: entry.twin_of for entry in models if entry.twin_of}
     if not twins:
         return summary
-    sides: dict[str, list[Side]] = {}
+    sides: dict[str, list[Contender]] = {}
     for label in dict.fromkeys(path[0] for path in rows):
         own = {path: table for path, table in rows.items() if path[0] == label and len(table)}
         sides[label] = list(comparable.sides(label, own))

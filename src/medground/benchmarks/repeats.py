@@ -17,7 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from medground.benchmarks.base import Benchmark, Entry, Task
-from medground.benchmarks.comparable import Comparable, Rows, Sample, Side
+from medground.benchmarks.comparable import Comparable, Contender, Rows, Sample
 from medground.benchmarks.results import Summary
 from medground.metrics.bootstrap import Clusters, clusters
 from medground.metrics.differences import Difference, compare_macros, compare_means
@@ -102,7 +102,7 @@ def with_repeats(
 def _of_model(
     comparable: Comparable, rows: Rows, model: str, kind: str, names: Mapping[str, str]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    sides: dict[tuple[str, str], dict[str, Side]] = {}
+    sides: dict[tuple[str, str], dict[str, Contender]] = {}
     for label in names:
         own = {path: table for path, table in rows.items() if path[0] == label and len(table)}
         for side in comparable.sides(label, own):
@@ -126,7 +126,7 @@ def _of_model(
     return lines, each
 
 
-def _samples(comparable: Comparable, sides: Sequence[Side]) -> list[list[Sample]]:
+def _samples(comparable: Comparable, sides: Sequence[Contender]) -> list[list[Sample]]:
     """Return the samples that all members have, one list a metric that is a mean over items, or over groups.
 
     Items are those of the first member; what a benchmark matches pair by pair is matched with the first.

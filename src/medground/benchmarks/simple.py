@@ -14,7 +14,7 @@ from typing import Any, ClassVar, cast
 import polars as pl
 
 from medground.benchmarks.base import Entry, Item, Measured, Role, Setting, TaskDefaults, withheld
-from medground.benchmarks.comparable import Comparable, Sample, Side, side_by_side
+from medground.benchmarks.comparable import Comparable, Contender, Sample, side_by_side
 from medground.benchmarks.looking import with_looking
 from medground.benchmarks.players import Players
 from medground.benchmarks.requests import Answer, Ask, Conversation, Transcript
@@ -182,7 +182,7 @@ def _table(cells: Sequence[Cell], metrics: Sequence[MetricSpec]) -> pl.DataFrame
 def compare(benchmark: Simple) -> Comparable:
     """Return how runs are compared: every metric on the items that both have, under one reading."""
 
-    def samples(side: Side) -> list[Sample]:
+    def samples(side: Contender) -> list[Sample]:
         table = side.rows.select("item", patient="cluster", group=pl.lit(""))
         return [Sample(spec, table.with_columns(value=side.rows[spec.name])) for spec in benchmark.metrics]
 

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from medground import registry
-from medground.benchmarks.comparable import Comparable, Pair, Side, pair_of
+from medground.benchmarks.comparable import Comparable, Contender, Pair, pair_of
 from medground.benchmarks.comparing import ALL, MACRO, compare_pairs
 from medground.commands.readings import Choice, session_of
 from medground.errors import ConfigError, RunError, did_you_mean
@@ -65,7 +65,7 @@ class _Entrant:
     comparable: Comparable
     reading: str
 
-    def sides(self) -> Iterator[Side]:
+    def sides(self) -> Iterator[Contender]:
         paths = [path for path in task_paths(self.folder) if path[0] == self.label]
         tables = {path: read_rows(self.folder, path, self.reading) for path in paths}
         yield from self.comparable.sides(self.name, {path: rows for path, rows in tables.items() if len(rows)})

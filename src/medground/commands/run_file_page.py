@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from medground import registry
-from medground.benchmarks.doors import Section
+from medground.benchmarks.doors import RunFileSection
 from medground.config import Component, EngineOptions, ModelComponent, RunFile
 
 HEAD = """# The run file
@@ -83,12 +83,12 @@ def run_file_reference() -> str:
     return "\n".join(parts) + "\n"
 
 
-def _sections(benchmark: str) -> list[Section]:
-    sections: list[Section] = registry.door(registry.load("benchmark", benchmark), "run_file")()
+def _sections(benchmark: str) -> list[RunFileSection]:
+    sections: list[RunFileSection] = registry.door(registry.load("benchmark", benchmark), "run_file")()
     return sections
 
 
-def _section(section: Section) -> Iterator[str]:
+def _section(section: RunFileSection) -> Iterator[str]:
     yield f"\n## {section.heading}\n"
     yield f"{section.text}\n"
     yield from _table(section.model)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from medground.reporting.figures.base import Figure
+from medground.reporting.figures.base import ReportFigure
 from medground.reporting.tables import Table
 
 
@@ -28,7 +28,7 @@ class Section:
     template: str
     content: Mapping[str, Any] = field(default_factory=dict)
     tables: Sequence[Table] = ()
-    figures: Sequence[Figure] = ()
+    figures: Sequence[ReportFigure] = ()
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from markupsafe import Markup, escape
 
 from medground.reporting.composition import Composition, Section
 from medground.reporting.exports import exports
-from medground.reporting.figures.base import Figure
+from medground.reporting.figures.base import ReportFigure
 from medground.reporting.tables import Table
 
 FIRST = ("strict.js",)
@@ -117,7 +117,7 @@ def _style_ids(bundle: str) -> list[str]:
     return ["plotly.js-style-global", *re.findall(r'getElementById\("([0-9a-f]{64})"\)', bundle)] if bundle else []
 
 
-def _drawn(figure: Figure) -> Mapping[str, Any]:
+def _drawn(figure: ReportFigure) -> Mapping[str, Any]:
     return {"anchor": figure.anchor, "choices": list(figure.choices.items()), "layout": figure.layout}
 
 

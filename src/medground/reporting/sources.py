@@ -23,7 +23,7 @@ Map = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)
-class Source:
+class PictureSource:
     """A dataset of a run, opened again.
 
     Attributes:
@@ -41,11 +41,11 @@ class Source:
     cases: Mapping[str, Case] = field(default_factory=dict)
 
 
-def open_source(run: Run, label: str, images: Images) -> Source:
+def open_source(run: Run, label: str, images: Images) -> PictureSource:
     """Open the dataset that a run calls ``label``; where that fails, the source says why and holds no case."""
     spec = next((d for d in run.config["benchmark"].get("datasets", []) if d.get("label", d["name"]) == label), None)
     if spec is None:
-        return Source(label, "", show=False, why_not="the run file does not name the dataset")
+        return PictureSource(label, "", show=False, why_not="the run file does not name the dataset")
     given = {key: value for key, value in spec.items() if key not in {"name", "label"}}
     try:
         cls = registry.load("dataset", spec["name"])
@@ -53,11 +53,11 @@ def open_source(run: Run, label: str, images: Images) -> Source:
         cases = {case.case_id: case for case in dataset.cases()}
     except (MedgroundError, OSError) as error:
         reason = f"the dataset cannot be opened here: {getattr(error, 'what', error)}"
-        return Source(label, spec["name"], show=False, why_not=reason)
+        return PictureSource(label, spec["name"], show=False, why_not=reason)
     show, why_not = _permission(images, redistributable=cls.info.redistributable)
     # A label that the user gave says more than the name in the literature.
     title = cls.info.title if label == spec["name"] else label
-    return Source(title, spec["name"], show, why_not, cases)
+    return PictureSource(title, spec["name"], show, why_not, cases)
 
 
 def _permission(images: Images, *, redistributable: bool) -> tuple[bool, str]:

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from medground.benchmarks.base import Entry, Setting
-from medground.benchmarks.comparable import Side, pair_of
+from medground.benchmarks.comparable import Contender, pair_of
 from medground.benchmarks.comparing import compare_pairs
 from medground.benchmarks.cxreasondial import CXReasonDial
 from medground.benchmarks.cxreasondial.baselines import AllNormal, Parrot
@@ -40,7 +40,7 @@ def rows(faithful: list[int | None], *, mode: str = "model", patient: str = "", 
 
 
 def records(how: Any, one: pl.DataFrame, two: pl.DataFrame) -> dict[tuple[str, str], dict[str, Any]]:
-    first, second = (Side(name, name, "", "set", table) for name, table in (("a", one), ("b", two)))
+    first, second = (Contender(name, name, "", "set", table) for name, table in (("a", one), ("b", two)))
     return {(r["metric"], r["method"]): r for r in compare_pairs([pair_of(how, first, second)])}
 
 
@@ -100,7 +100,7 @@ def test_walks_of_the_staged_protocol_are_compared_by_task(exact: Any) -> None:
         base = dict.fromkeys(STAGES) | {"kind": "measurement", "path": "direct", "failed": ""}
         made = [base | {"case": f"c{k // 2}", "task": f"t{k % 2}", "completed": bool(v)} for k, v in enumerate(one)]
         tables.append(pl.DataFrame(made, schema=STAGES))
-    first, second = (Side(name, name, "", "set", table) for name, table in zip("ab", tables, strict=True))
+    first, second = (Contender(name, name, "", "set", table) for name, table in zip("ab", tables, strict=True))
     how = compare(bench(protocol="cxreasonbench"))
     got = {(r["metric"], r["scope"], r["group"]): r for r in compare_pairs([pair_of(how, first, second)])}
     for side, task in enumerate(("t0", "t1")):

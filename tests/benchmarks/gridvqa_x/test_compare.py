@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from medground.benchmarks.base import Entry, Setting
-from medground.benchmarks.comparable import Comparable, Side, pair_of
+from medground.benchmarks.comparable import Comparable, Contender, pair_of
 from medground.benchmarks.comparing import compare_pairs
 from medground.benchmarks.gridvqa_x import GridVQAX
 from medground.benchmarks.gridvqa_x.compare import compare
@@ -43,13 +43,13 @@ def rows(right: list[int], masses: dict[str, list[float]], retest: float | None 
     return pl.DataFrame(made, schema=SCHEMA)
 
 
-def sides(how: Comparable, label: str, table: pl.DataFrame, name: str = "") -> list[Side]:
+def sides(how: Comparable, label: str, table: pl.DataFrame, name: str = "") -> list[Contender]:
     half = len(table) // 2
     parts = {(label, "pure", "first"): table.head(half), (label, "pure", "second"): table.tail(len(table) - half)}
     return list(how.sides(name or label, parts))
 
 
-def records(how: Comparable, *both: list[Side]) -> list[dict[str, Any]]:
+def records(how: Comparable, *both: list[Contender]) -> list[dict[str, Any]]:
     everything = [side for own in both for side in own]
     pairs = [pair_of(how, a, b) for i, a in enumerate(everything) for b in everything[i + 1 :]]
     return compare_pairs([pair for pair in pairs if pair.samples], how.rules, seed=how.seed)

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from medground.benchmarks.gridvqa_x.rows import SCHEMA
-from medground.benchmarks.gridvqa_x.summarise import Options, summarise
+from medground.benchmarks.gridvqa_x.summarise import IntervalOptions, summarise
 from medground.benchmarks.gridvqa_x.verdicts import ALIKE, CANNOT, TELLS, WRONG, global_checks, local_checks, verdicts
 
 COLUMNS = {**SCHEMA, "regime": pl.String}
@@ -86,7 +86,7 @@ def test_the_shortcut_model_is_wrong_by_construction_and_never_filtered() -> Non
         for model, regime in (("reasoner", "pure"), ("counter", "cross"))
     }
     summary = summarise(
-        parts, {("reasoner", "pure"): "pure", ("counter", "pure"): "cross"}, Options(50, only_right=True)
+        parts, {("reasoner", "pure"): "pure", ("counter", "pure"): "cross"}, IntervalOptions(50, only_right=True)
     )
     assert summary.data["local"][0]["n"] == 8
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from medground.benchmarks.base import Entry, Setting
-from medground.benchmarks.comparable import Side, pair_of
+from medground.benchmarks.comparable import Contender, pair_of
 from medground.benchmarks.comparing import compare_pairs
 from medground.benchmarks.heal_medvqa import HealMedVQA
 from medground.benchmarks.heal_medvqa.compare import compare
@@ -42,7 +42,7 @@ def rows(said: list[str], flips: list[str], **more: Any) -> pl.DataFrame:
 
 
 def records(one: pl.DataFrame, two: pl.DataFrame) -> dict[tuple[str, str, str], dict[str, Any]]:
-    first, second = (Side(name, name, "", "phantom", table) for name, table in (("a", one), ("b", two)))
+    first, second = (Contender(name, name, "", "phantom", table) for name, table in (("a", one), ("b", two)))
     got = compare_pairs([pair_of(compare(bench()), first, second)])
     return {(r["metric"], r["scope"], r["group"]): r for r in got}
 

@@ -15,7 +15,7 @@ from medground.benchmarks.xbench.compare import samples
 from medground.benchmarks.xbench.further import further_metrics
 from medground.benchmarks.xbench.pairs import Pairs
 from medground.benchmarks.xbench.rescore import rows_from_maps
-from medground.benchmarks.xbench.summarise import Options, summarise
+from medground.benchmarks.xbench.summarise import SummaryOptions, summarise
 from medground.errors import ConfigError, MetricError, RegistryError
 from medground.imaging.geometry import upsample
 from medground.metrics.counted import Counts
@@ -75,7 +75,7 @@ def test_precision_and_recall_are_those_of_the_maps(rows: pl.DataFrame) -> None:
 def test_it_stands_beside_the_others_everywhere(rows: pl.DataFrame) -> None:
     metrics = further_metrics(entries(Recall), SMALL)
     made = [
-        summarise({("m", "d"): rows}, {"m": ModelInfo("m")}, {"d": drawn()[1]}, Options(SMALL, metrics=given))
+        summarise({("m", "d"): rows}, {"m": ModelInfo("m")}, {"d": drawn()[1]}, SummaryOptions(SMALL, metrics=given))
         for given in ((), metrics)
     ]
     plain, more = ({cell.key: cell for cell in summary.cells} for summary in made)

@@ -12,7 +12,7 @@ from tests.benchmarks.xbench import oracle
 
 from medground.benchmarks.xbench.protocol import resolve_protocol
 from medground.benchmarks.xbench.rescore import Found, rows_from_maps
-from medground.benchmarks.xbench.summarise import Options, summarise
+from medground.benchmarks.xbench.summarise import SummaryOptions, summarise
 from medground.datasets.base import Case
 from medground.datasets.nih_chestxray14 import NihChestXray14
 from medground.imaging.regions import Region
@@ -79,7 +79,7 @@ def compare(cases: list[Case], findings: tuple[str, ...], protocol: Any, size: i
     failed, said = answers(cases, findings, seed)
     rows = rows_from_maps(cases, findings, lambda c, f: said[c, f], protocol, failed=failed)
     cards = {"m": ModelInfo("m")}
-    summary = summarise({("m", "d"): rows}, cards, {"d": findings}, Options(protocol, replicates=0))
+    summary = summarise({("m", "d"): rows}, cards, {"d": findings}, SummaryOptions(protocol, replicates=0))
 
     items = oracle.pairs_of(cases, findings, lambda c, f: "failed" if c in failed else said[c, f].map, size)
     oracle.with_thresholds(items, findings)

@@ -14,7 +14,7 @@ from sklearn.metrics import average_precision_score, brier_score_loss, f1_score,
 from medground.benchmarks.xbench.pairs import Pairs
 from medground.benchmarks.xbench.protocol import PROTOCOLS, resolve_protocol
 from medground.benchmarks.xbench.rescore import Found, rows_from_maps
-from medground.benchmarks.xbench.summarise import Options, summarise
+from medground.benchmarks.xbench.summarise import SummaryOptions, summarise
 from medground.datasets.base import Case
 from medground.imaging.regions import Region
 from medground.metrics.differences import compare_means
@@ -55,7 +55,7 @@ def make_rows(seed: int = 0, seen: frozenset[str] = frozenset(), failed: dict[st
 def run(rows: dict[tuple[str, ...], pl.DataFrame], replicates: int = 50) -> Any:
     cards = {path[0]: ModelInfo(path[0]) for path in rows}
     datasets = {path[1]: FINDINGS for path in rows}
-    return summarise(rows, cards, datasets, Options(PROTOCOL, 0, replicates))
+    return summarise(rows, cards, datasets, SummaryOptions(PROTOCOL, 0, replicates))
 
 
 def cell(summary: Any, **where: str) -> dict[str, Any]:
@@ -222,7 +222,7 @@ def test_a_gain_has_the_interval_of_a_paired_difference() -> None:
 def test_a_searched_threshold_never_loses_against_a_fixed_one_and_has_a_fair_one_beside_it() -> None:
     for averaging in ("macro", "pairs"):
         protocol = resolve_protocol({"base": "xbench", "grid": [16, 16], "averaging": averaging, "name": averaging})
-        summary = summarise({("m", "d"): make_rows()}, {}, {"d": FINDINGS}, Options(protocol))
+        summary = summarise({("m", "d"): make_rows()}, {}, {"d": FINDINGS}, SummaryOptions(protocol))
         assert cell(summary, scope=averaging, metric="dice_gap")["value"] >= 0
         best, fair = (cell(summary, scope=averaging, metric=f"dice@{k}")["value"] for k in ("best", "crossfit"))
         assert fair <= best
@@ -261,10 +261,10 @@ def test_models_are_ranked_on_the_regions_that_all_have() -> None:
 
 def test_an_optimistic_threshold_is_called_so_and_a_cross_fitted_one_is_not() -> None:
     rows = make_rows()
-    test = summarise({("m", "d"): rows}, {}, {"d": FINDINGS}, Options(PROTOCOL, 0, 0))
+    test = summarise({("m", "d"): rows}, {}, {"d": FINDINGS}, SummaryOptions(PROTOCOL, 0, 0))
     assert "Dice at searched threshold (optimistic)" in test.tables["grounding"].columns
     fitted = resolve_protocol({"base": "xbench", "grid": [16, 16], "split": "crossfit", "name": "fair"})
-    cross = summarise({("m", "d"): rows}, {}, {"d": FINDINGS}, Options(fitted, 0, 0))
+    cross = summarise({("m", "d"): rows}, {}, {"d": FINDINGS}, SummaryOptions(fitted, 0, 0))
     assert "Dice at searched threshold" in cross.tables["grounding"].columns
     assert len(cross.data["thresholds"]) <= 2
     best = cell(test, scope="pairs", metric="dice@best")["value"]
@@ -289,7 +289,7 @@ def test_auc_against_pointing_leaves_baselines_out_and_stands_on_shared_support(
     rows["m1", "e"] = rows["m1", "e"].with_columns(score=pl.lit(None, pl.Float64))
     kinds = ["zero-shot", "zero-shot", "zero-shot", "baseline"]
     cards = {f"m{i}": ModelInfo(f"m{i}", kind=kind) for i, kind in enumerate(kinds)}  # type: ignore[arg-type]  # literals
-    summary = summarise(rows, cards, {"d": FINDINGS, "e": FINDINGS}, Options(PROTOCOL, 0, 0))
+    summary = summarise(rows, cards, {"d": FINDINGS, "e": FINDINGS}, SummaryOptions(PROTOCOL, 0, 0))
     line = summary.data["correlation"]
     assert line["models"] == ["m0", "m1", "m2"]
     assert line["support"] == [["d", "Mass"], ["d", "Nodule"]]
@@ -314,7 +314,7 @@ def test_every_named_protocol_can_summarise_rows_of_its_own() -> None:
     for protocol in PROTOCOLS.values():
         small = resolve_protocol(protocol.model_dump() | {"name": "x", "grid": (16, 16)})
         rows = rows_from_maps(make_cases(6), FINDINGS, lambda *_: Found(np.eye(4)), small)
-        summary = summarise({("m", "d"): rows}, {}, {"d": FINDINGS}, Options(small, 0, 0))
+        summary = summarise({("m", "d"): rows}, {}, {"d": FINDINGS}, SummaryOptions(small, 0, 0))
         assert f"dice@{small.fixed[0]:g}" in {c["metric"] for c in summary.to_json()["cells"]}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from medground.benchmarks.results import Answer, Summary
-from medground.reporting.trust.board import Board, together
+from medground.reporting.trust.board import TrustBoard, together
 from medground.reporting.trust.sentences import answer, hundreds, sentences
 from medground.reporting.trust.strips import Scale, scale_of, strip_of
 
@@ -13,27 +13,27 @@ from .conftest import AUC, POINTING, SCORE, TURNED, cell, verdict
 
 
 @pytest.fixture
-def board(suite: list[Summary]) -> Board:
-    return Board(suite)
+def board(suite: list[Summary]) -> TrustBoard:
+    return TrustBoard(suite)
 
 
-def test_questions_stand_in_one_order_and_own_ones_at_the_end(board: Board) -> None:
+def test_questions_stand_in_one_order_and_own_ones_at_the_end(board: TrustBoard) -> None:
     assert [c.question.key for c in board.columns] == ["recognises", "points", "words", "own"]
     assert [(c.low, c.high) for c in board.columns] == [("40", "100"), ("0", "100"), ("0", "100"), ("0.7", "7.3")]
 
 
-def test_baselines_and_twins_stand_below_the_models(board: Board) -> None:
+def test_baselines_and_twins_stand_below_the_models(board: TrustBoard) -> None:
     assert [row.facts.label for row in board.rows] == ["looker", "talker", "random", "talker (blind)"]
 
 
-def test_what_was_not_asked_is_said_with_the_missing_capability(board: Board) -> None:
+def test_what_was_not_asked_is_said_with_the_missing_capability(board: TrustBoard) -> None:
     tiles = dict(zip([c.question.key for c in board.columns], board.rows[0].tiles, strict=True))
     assert (tiles["words"].answer, tiles["words"].why_not) == ("not asked", "answers no questions")
     assert tiles["own"].why_not == "no run asked it"
     assert [count for *_, count in board.rows[0].counts] == [2, 2]
 
 
-def test_a_tile_has_figure_interval_n_letters_and_all_of_it_in_words(board: Board) -> None:
+def test_a_tile_has_figure_interval_n_letters_and_all_of_it_in_words(board: TrustBoard) -> None:
     tile = board.rows[0].tiles[1]
     assert (tile.answer, tile.sign, tile.figure, tile.interval, tile.items) == (
         "yes", "yes", "60.0", "58.0\N{EN DASH}62.0", "n 240",
@@ -49,7 +49,7 @@ def test_several_verdicts_come_to_one_and_the_least_flattering_is_drawn(suite: l
     first, *_ = suite
     more = verdict(cell("grounding", "looker", "pointing", 0.31, dataset="e"), "points", "no", "Not there.")
     suite[0] = Summary(**{**vars(first), "verdicts": [*first.verdicts, more]})
-    tile = Board(suite).rows[0].tiles[1]
+    tile = TrustBoard(suite).rows[0].tiles[1]
     assert tile.answer == "in part"
     assert tile.figure == "31.0"
     assert tile.items == "n 240, 1 of 2"
@@ -71,7 +71,7 @@ def test_answers_are_joined_without_adding_up(answers: list[Answer], joined: Ans
     assert together(answers) == joined
 
 
-def test_floors_say_what_is_had_without_looking(board: Board) -> None:
+def test_floors_say_what_is_had_without_looking(board: TrustBoard) -> None:
     assert board.floors == ["50.0 chance", "30.0 class prior", "10.0 blind twin", ""]
 
 
@@ -109,7 +109,7 @@ def test_scales_are_the_metric_s_bounds_and_hold_every_value() -> None:
     assert Scale(0, 1).place(5) == 98.0
 
 
-def test_sentences_are_made_of_the_tiles(board: Board) -> None:
+def test_sentences_are_made_of_the_tiles(board: TrustBoard) -> None:
     looker, talker, random, blind = sentences(board)
     assert (
         looker.says == "does better in all 2 ways asked than can be done without looking: 60 of 100; class prior, 30."
@@ -122,16 +122,16 @@ def test_sentences_are_made_of_the_tiles(board: Board) -> None:
     assert blind.says.startswith("does no better in the one way asked")
 
 
-def test_the_answer_counts_and_ranks_nothing(board: Board) -> None:
+def test_the_answer_counts_and_ranks_nothing(board: TrustBoard) -> None:
     assert answer(board) == "Of 6 answers: 2 yes, 1 in part, 2 no and 1 cannot be told. 10 questions were not asked."
-    assert answer(Board([])) == "Nothing was asked."
+    assert answer(TrustBoard([])) == "Nothing was asked."
 
 
-def test_numbers_of_a_hundred_are_shares_of_items_alone(board: Board) -> None:
+def test_numbers_of_a_hundred_are_shares_of_items_alone(board: TrustBoard) -> None:
     found = hundreds(board)
     assert [(h.model, h.own, h.beside) for h in found] == [("talker", 59, 10), ("looker", 60, 30)]
 
 
 def test_a_board_without_verdicts_is_empty() -> None:
-    board = Board([Summary(benchmark="b", models=[])])
+    board = TrustBoard([Summary(benchmark="b", models=[])])
     assert (board.columns, board.rows, board.floors) == ([], [], [])

@@ -17,7 +17,7 @@ from medground.reporting.sources import Images, open_source
 from medground.reporting.xbench import cases
 from medground.reporting.xbench.cases import viewer_data
 from medground.reporting.xbench.measured import MeasuredTask
-from medground.reporting.xbench.pool import Pool, pools
+from medground.reporting.xbench.pool import Pooled, pools
 
 from ..conftest import box_of
 
@@ -171,4 +171,4 @@ def test_lists_name_pairs_of_their_finding(data: dict[str, Any]) -> None:
 
 def test_pools_keep_models_of_one_name_apart(finished: Path) -> None:
     run = read_run(finished)
-    assert Pool.of([run, run]).models == Pool.of([run]).models
+    assert Pooled.of([run, run]).models == Pooled.of([run]).models

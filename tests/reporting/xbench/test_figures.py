@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from medground.reporting.figures.base import Figure, text
+from medground.reporting.figures.base import ReportFigure, text
 from medground.reporting.runs import read_run
 from medground.reporting.xbench.figures.calibration import reliability
 from medground.reporting.xbench.figures.correlation import auc_against_pointing, findings_against
@@ -16,16 +16,16 @@ from medground.reporting.xbench.figures.groups import forest, short, size_agains
 from medground.reporting.xbench.figures.ranks import ranking
 from medground.reporting.xbench.figures.searching import gain_of_searching
 from medground.reporting.xbench.figures.thresholds import threshold_curves
-from medground.reporting.xbench.pool import Pool
+from medground.reporting.xbench.pool import Pooled
 
 
 @pytest.fixture(scope="module")
-def pool(finished: Path) -> Pool:
-    return Pool.of([read_run(finished)])
+def pool(finished: Path) -> Pooled:
+    return Pooled.of([read_run(finished)])
 
 
 @pytest.fixture(scope="module")
-def drawn(pool: Pool) -> list[Figure]:
+def drawn(pool: Pooled) -> list[ReportFigure]:
     return [
         threshold_curves(pool, "Ours", "curves"),
         size_against_pointing(pool, "Ours", "size"),
@@ -37,7 +37,7 @@ def drawn(pool: Pool) -> list[Figure]:
     ]
 
 
-def test_plotly_takes_every_choice_of_every_figure(drawn: list[Figure]) -> None:
+def test_plotly_takes_every_choice_of_every_figure(drawn: list[ReportFigure]) -> None:
     import plotly.graph_objects as go
 
     for figure in drawn:
@@ -47,7 +47,7 @@ def test_plotly_takes_every_choice_of_every_figure(drawn: list[Figure]) -> None:
             go.Figure(data=[{**trace, "type": "scatter"} for trace in traces], layout=figure.layout)
 
 
-def test_a_model_looks_the_same_in_every_figure_and_like_no_other(drawn: list[Figure]) -> None:
+def test_a_model_looks_the_same_in_every_figure_and_like_no_other(drawn: list[ReportFigure]) -> None:
     looks: dict[str, set[Any]] = {}
     for figure in drawn:
         for trace in [t for traces in figure.choices.values() for t in traces if t["meta"]["series"] != "grey"]:
@@ -57,7 +57,7 @@ def test_a_model_looks_the_same_in_every_figure_and_like_no_other(drawn: list[Fi
     assert len(set.union(*looks.values())) == len(looks) == 4
 
 
-def test_searched_and_fixed_points_lie_on_the_curve(pool: Pool) -> None:
+def test_searched_and_fixed_points_lie_on_the_curve(pool: Pooled) -> None:
     figure = threshold_curves(pool, "Ours", "curves")
     for finding, traces in figure.choices.items():
         curves = {t["name"]: dict(zip(t["x"], t["y"], strict=True)) for t in traces if t["mode"] == "lines"}
@@ -67,7 +67,7 @@ def test_searched_and_fixed_points_lie_on_the_curve(pool: Pool) -> None:
             assert curves[point["name"]][point["x"][0]] == pytest.approx(point["y"][0], abs=1e-3)
 
 
-def test_intervals_reach_from_low_to_high(pool: Pool) -> None:
+def test_intervals_reach_from_low_to_high(pool: Pooled) -> None:
     figure = forest(pool, "Ours", "forest", ["pointing"])
     looker = figure.choices["Pointing"][0]
     cell = pool.cell("Looker", "Ours", "pointing", "class", "Nodule")
@@ -76,20 +76,20 @@ def test_intervals_reach_from_low_to_high(pool: Pool) -> None:
     assert looker["x"][0] + looker["error_x"]["array"][0] == pytest.approx(100 * (cell.high or 0), abs=1e-3)
 
 
-def test_too_few_models_give_a_reason_and_no_line(pool: Pool) -> None:
+def test_too_few_models_give_a_reason_and_no_line(pool: Pooled) -> None:
     figure = auc_against_pointing(pool, "auc", {})
     assert "No line: fewer than 3 points." in figure.caption
     assert [t["mode"] for t in figure.choices[""]] == ["markers", "markers"]
 
 
-def test_three_models_give_a_line_and_its_r2(pool: Pool) -> None:
+def test_three_models_give_a_line_and_its_r2(pool: Pooled) -> None:
     fit = {"models": ["Looker", "Corner"], "auc": [0.6, 0.7], "pointing": [0.2, 0.4], "residuals": [0.1, None]}
     line = fit | {"r2": 0.75, "slope": 2.0, "intercept": -1.0, "reason": None}
     run = pool.runs[0]
-    changed = Pool(
+    changed = Pooled(
         [run.__class__(**{**vars(run), "summary": replace(run.summary, data={**run.data, "correlation": line})})], {}
     )
-    changed = Pool(changed.runs, {label: (changed.runs[0], label) for label in pool.models})
+    changed = Pooled(changed.runs, {label: (changed.runs[0], label) for label in pool.models})
     figure = auc_against_pointing(changed, "auc", {})
     assert figure.caption == "R² 0.75 over 2 models; baselines take no part."
     drawn = figure.choices[""][-1]
@@ -97,7 +97,7 @@ def test_three_models_give_a_line_and_its_r2(pool: Pool) -> None:
     assert "+10.00 from the line" in figure.choices[""][0]["hovertemplate"]
 
 
-def test_ranks_reach_from_low_to_high_and_say_how_often_a_model_is_first(pool: Pool) -> None:
+def test_ranks_reach_from_low_to_high_and_say_how_often_a_model_is_first(pool: Pooled) -> None:
     figure = ranking(pool, "Ours", "ranks")
     assert figure is not None
     records = [r for r in pool.runs[0].data["ranks"] if r["metric"] == "pointing"]
@@ -110,7 +110,7 @@ def test_ranks_reach_from_low_to_high_and_say_how_often_a_model_is_first(pool: P
     assert ranking(pool, "another", "ranks") is None
 
 
-def test_the_gain_of_searching_is_the_gap(pool: Pool) -> None:
+def test_the_gain_of_searching_is_the_gap(pool: Pooled) -> None:
     figure = gain_of_searching(pool, "searching")
     for trace in figure.choices["Dice gap (optimistic)"]:
         cell = pool.cell(trace["name"], "Ours", "dice_gap")
@@ -120,7 +120,7 @@ def test_the_gain_of_searching_is_the_gap(pool: Pool) -> None:
         assert trace["y"] == [pytest.approx(100 * cell.value, abs=1e-3)]
 
 
-def test_every_finding_is_a_point_with_its_distance_from_the_line(pool: Pool) -> None:
+def test_every_finding_is_a_point_with_its_distance_from_the_line(pool: Pooled) -> None:
     figure = findings_against(pool, "findings")
     assert figure is not None
     entries = {entry["model"] or "all models": entry for entry in pool.runs[0].data["correlation_by_class"]}

@@ -12,7 +12,7 @@ from medground.reporting.runs import Run
 from medground.reporting.tables import Table
 from medground.reporting.xbench.layout import tables_of
 from medground.reporting.xbench.model_table import Column, model_table
-from medground.reporting.xbench.pool import Pool
+from medground.reporting.xbench.pool import Pooled
 from medground.reporting.xbench.published import PublishedRow
 
 KINDS = {"one": "zero-shot", "two": "zero-shot", "seen": "zero-shot", "trained": "supervised", "prior": "baseline"}
@@ -30,7 +30,7 @@ def task(model: str, **more: Any) -> dict[str, Any]:
     return plain | {"findings": ["Mass", "Nodule"], "cases": 10, "pairs": 12} | more
 
 
-def pool(cells: list[Cell], tasks: list[dict[str, Any]] | None = None) -> Pool:
+def pool(cells: list[Cell], tasks: list[dict[str, Any]] | None = None) -> Pooled:
     protocol = resolve_protocol("xbench")
     data = {
         "tasks": tasks or [task(model) for model in KINDS],
@@ -38,7 +38,7 @@ def pool(cells: list[Cell], tasks: list[dict[str, Any]] | None = None) -> Pool:
         "optimistic": True,
     }
     summary = Summary(cells=cells, data=data, benchmark="xbench", metrics=specs(protocol))
-    return Pool.of([Run(Path("runs/r"), {"name": "r"}, "", {"plan": []}, summary, "", [])])
+    return Pooled.of([Run(Path("runs/r"), {"name": "r"}, "", {"plan": []}, summary, "", [])])
 
 
 def marked(table: Table, column: int = 0) -> dict[str, str | None]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from hypothesis import given, strategies as st
 
-from medground.reporting.xbench.selection import SIZES, Scored, choose, lists_of, pictures
+from medground.reporting.xbench.selection import SIZES, ScoredPair, choose, lists_of, pictures
 
 FINDINGS = ("Mass", "Nodule")
 
 
-def scored(n: int) -> list[Scored]:
+def scored(n: int) -> list[ScoredPair]:
     return [
-        Scored((f"case {k}", FINDINGS[k % 2]), None if k % 10 == 7 else (k * 37 % 100) / 100, outcome(k))
+        ScoredPair((f"case {k}", FINDINGS[k % 2]), None if k % 10 == 7 else (k * 37 % 100) / 100, outcome(k))
         for k in range(n)
     ]
 
@@ -39,7 +39,7 @@ def test_undefined_and_failed_have_a_list_of_their_own() -> None:
 
 
 def test_a_miss_comes_before_a_hit_of_the_same_dice() -> None:
-    pairs = [Scored(("a", "Mass"), 0.5, "hit"), Scored(("b", "Mass"), 0.5, "miss")]
+    pairs = [ScoredPair(("a", "Mass"), 0.5, "hit"), ScoredPair(("b", "Mass"), 0.5, "miss")]
     assert lists_of(pairs, 2, 0, 0)[""]["worst"] == [("b", "Mass"), ("a", "Mass")]
 
 

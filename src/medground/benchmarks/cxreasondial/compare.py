@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from medground.benchmarks.comparable import Comparable, Sample, Side, side_by_side
+from medground.benchmarks.comparable import Comparable, Contender, Sample, side_by_side
 from medground.benchmarks.cxreasondial.scores import AGENT_METRICS, Judged, dialogue_scores, strict_success
 from medground.benchmarks.cxreasondial.specs import SPECS, STAGES
 from medground.benchmarks.cxreasondial.stages import PATHS
@@ -40,7 +40,7 @@ def compare(benchmark: CXReasonDial) -> Comparable:
     )
 
 
-def turns(side: Side) -> Iterator[Sample]:
+def turns(side: Contender) -> Iterator[Sample]:
     """Yield the verdicts on single turns, then the success of dialogues."""
     rows = side.rows.with_columns(patient=_patient())
     table = rows.select(
@@ -87,7 +87,7 @@ def judged_turns(rows: pl.DataFrame) -> list[Judged]:
     ]
 
 
-def walks(side: Side) -> Iterator[Sample]:
+def walks(side: Contender) -> Iterator[Sample]:
     """Yield, a path of the staged protocol, completed walks and stated values that fit, by task."""
     for path in PATHS:
         rows = side.rows.filter(pl.col("path") == path)

@@ -187,10 +187,10 @@ class GridVQAX:
     def summarise(self, rows: Mapping[tuple[str, ...], pl.DataFrame]) -> Summary:
         """See :func:`medground.benchmarks.gridvqa_x.summarise.summarise`."""
         from medground.benchmarks.gridvqa_x.compare import compare
-        from medground.benchmarks.gridvqa_x.summarise import Options, summarise
+        from medground.benchmarks.gridvqa_x.summarise import IntervalOptions, summarise
         from medground.benchmarks.looking import with_looking
 
-        options = Options(self.replicates, self._setting.seed, self.level, self.only_right, self.rules)
+        options = IntervalOptions(self.replicates, self._setting.seed, self.level, self.only_right, self.rules)
         summary = summarise(rows, self.regimes, options)
         facts = [
             ModelFacts(label=m.label, title=getattr(m.card, "title", m.label), kind=getattr(m.card, "kind", None))

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from medground.benchmarks.comparable import Comparable, Matched, Sample, Side, side_by_side
-from medground.benchmarks.gridvqa_x.specs import FIGURES, Figure, specs
+from medground.benchmarks.comparable import Comparable, Contender, Matched, Sample, side_by_side
+from medground.benchmarks.gridvqa_x.specs import FIGURES, MapFigure, specs
 from medground.explainers.retest import IMAGE, TEXT
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def compare(benchmark: GridVQAX) -> Comparable:
     """
     of_sides = side_by_side(samples)
 
-    def matched(one: Side, two: Side) -> Matched:
+    def matched(one: Contender, two: Contender) -> Matched:
         same_kind = bool(one.part) == bool(two.part)
         return of_sides(one, two) if same_kind and (one.part == two.part or one.model == two.model) else ()
 
@@ -57,7 +57,7 @@ def parts(rows: pl.DataFrame, *, only_right: bool) -> dict[str, pl.DataFrame]:
     return answers | {str(method): part for (method,), part in local.group_by(["method"], maintain_order=True)}
 
 
-def samples(side: Side) -> Iterator[Sample]:
+def samples(side: Contender) -> Iterator[Sample]:
     """Yield what a side did: right answers, or where the maps of one explainer lie."""
     rows = side.rows
     about = pl.concat_str("question", "answer", pl.col("depth").cast(pl.String), "type", "form", separator="\n")
@@ -72,7 +72,7 @@ def samples(side: Side) -> Iterator[Sample]:
             yield Sample(_SPECS[figure.column], table.with_columns(value=values.fill_nan(None)), reliability=retest)
 
 
-def _compared() -> Iterable[Figure]:
+def _compared() -> Iterable[MapFigure]:
     """Return the figures that say how good an explanation is; what only describes the scene is the same for all."""
     return (figure for figure in FIGURES if _SPECS[figure.column].direction != "neither")
 

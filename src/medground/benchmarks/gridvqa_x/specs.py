@@ -33,7 +33,7 @@ _OWN: Mapping[Modality, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class Figure:
+class MapFigure:
     """A figure of a local explanation.
 
     Attributes:
@@ -47,8 +47,8 @@ class Figure:
     measure: str
 
 
-FIGURES: tuple[Figure, ...] = tuple(
-    Figure(f"{modality}_{measure}", modality, measure) for modality, measures in _OWN.items() for measure in measures
+FIGURES: tuple[MapFigure, ...] = tuple(
+    MapFigure(f"{modality}_{measure}", modality, measure) for modality, measures in _OWN.items() for measure in measures
 )
 
 EVIDENCE: Mapping[Modality, tuple[str, ...]] = {
@@ -75,7 +75,7 @@ def specs() -> tuple[MetricSpec, ...]:
     )
 
 
-def _local(f: Figure) -> MetricSpec:
+def _local(f: MapFigure) -> MetricSpec:
     return MetricSpec(
         f.column,
         f"{_WHERE[f.modality]}: {TITLES[f.measure]}",

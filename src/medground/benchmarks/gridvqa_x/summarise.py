@@ -21,7 +21,7 @@ from medground.metrics import decide
 
 
 @dataclass(frozen=True)
-class Options:
+class IntervalOptions:
     """What a summary depends on beside the rows."""
 
     replicates: int = 1000
@@ -32,7 +32,7 @@ class Options:
 
 
 def summarise(
-    rows: Mapping[tuple[str, ...], pl.DataFrame], regimes: Mapping[tuple[str, str], str], options: Options
+    rows: Mapping[tuple[str, ...], pl.DataFrame], regimes: Mapping[tuple[str, str], str], options: IntervalOptions
 ) -> Summary:
     """Summarise a run.
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from medground.benchmarks.heal_medvqa.gallery import Gallery, Picture
+from medground.benchmarks.heal_medvqa.gallery import Gallery, GalleryPicture
 from medground.benchmarks.heal_medvqa.lesions import touching
 from medground.benchmarks.heal_medvqa.masks import Mask
 from medground.benchmarks.heal_medvqa.pastes import PasteRule, paste
@@ -35,7 +35,7 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedPictures:
     """The pictures of one item.
 
     Attributes:
@@ -47,7 +47,7 @@ class Loaded:
     masks: Mapping[str, Mask]
 
 
-def load(asked: Asked, gallery: Gallery, rule: PasteRule) -> Loaded:
+def load(asked: Asked, gallery: Gallery, rule: PasteRule) -> LoadedPictures:
     """Return the pictures of an item, perturbed ones made.
 
     Raises:
@@ -64,10 +64,10 @@ def load(asked: Asked, gallery: Gallery, rule: PasteRule) -> Loaded:
             pictures[variant.name] = _pasted(variant, asked.question.anatomy, target, gallery, rule)
         else:
             pictures[variant.name] = base
-    return Loaded(pictures, target.masks)
+    return LoadedPictures(pictures, target.masks)
 
 
-def _pasted(variant: Variant, anatomy: str, target: Picture, gallery: Gallery, rule: PasteRule) -> Shown:
+def _pasted(variant: Variant, anatomy: str, target: GalleryPicture, gallery: Gallery, rule: PasteRule) -> Shown:
     region, lesion = target.masks[variant.region], target.lesions.get(variant.finding)
     here = None if lesion is None else touching(lesion, target.masks[anatomy])
     donor = target if variant.donor == target.radiograph.case_id else gallery.picture(variant.donor)
@@ -93,7 +93,7 @@ def _pasted(variant: Variant, anatomy: str, target: Picture, gallery: Gallery, r
 
 
 def asks(
-    asked: Asked, loaded: Loaded, words: Mapping[str, str], instruction: str, options: GenerationOptions
+    asked: Asked, loaded: LoadedPictures, words: Mapping[str, str], instruction: str, options: GenerationOptions
 ) -> list[Ask]:
     """Return the one round of an item: the base question, then its variants in their order.
 
@@ -136,7 +136,7 @@ MASKS = Ask("model", "masks", {}, {"variant": "masks"})
 """Where the model says that the regions are; the picture is added."""
 
 
-def highlighted(round_: Sequence[Ask], loaded: Loaded) -> list[Ask]:
+def highlighted(round_: Sequence[Ask], loaded: LoadedPictures) -> list[Ask]:
     """Return the same questions once more, each with the true region of what it asks about given to the model."""
     return [
         Ask(
@@ -149,7 +149,7 @@ def highlighted(round_: Sequence[Ask], loaded: Loaded) -> list[Ask]:
     ]
 
 
-def notes_of(loaded: Loaded) -> dict[str, Any]:
+def notes_of(loaded: LoadedPictures) -> dict[str, Any]:
     """Return what to keep beside the answers: for each picture its hash and what was done to it."""
     seen: dict[int, str] = {}
     notes = {}

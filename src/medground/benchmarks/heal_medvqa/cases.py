@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from medground.benchmarks.heal_medvqa.gallery import Picture, Survey, survey_of
+from medground.benchmarks.heal_medvqa.gallery import GalleryPicture, Survey, survey_of
 from medground.benchmarks.heal_medvqa.lesions import lesions_of
 from medground.benchmarks.heal_medvqa.masks import ANATOMIES, LUNGS, Mask, MaskSource, resized
 from medground.benchmarks.heal_medvqa.relation import RelationRule, place
@@ -122,7 +122,7 @@ class CaseGallery:
         share = min(1.0, _WORKING / max(width, height))
         return self.source.masks(case.case_id, (max(1, round(width * share)), max(1, round(height * share))))
 
-    def picture(self, image_id: str) -> Picture:
+    def picture(self, image_id: str) -> GalleryPicture:
         """Return a case's picture with its masks, shrunk to the longest side."""
         case = self._cases[image_id]
         read = read_radiograph(case.image, case_id=case.case_id, patient_id=case.patient_id)
@@ -133,7 +133,7 @@ class CaseGallery:
             for finding in self.findings
             if finding in case.regions
         }
-        return Picture(_shrunk(read, size), masks, lesions)
+        return GalleryPicture(_shrunk(read, size), masks, lesions)
 
     def _size(self, read: Radiograph) -> tuple[int, int]:
         width, height = read.size

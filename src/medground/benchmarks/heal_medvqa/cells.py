@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from medground.benchmarks.heal_medvqa.baselines import floors, known_from
-from medground.benchmarks.heal_medvqa.pools import Answers, residue_group
+from medground.benchmarks.heal_medvqa.pools import ClosedAnswers, residue_group
 from medground.benchmarks.heal_medvqa.scores import NormalItems, closed_scores, open_counts
 from medground.benchmarks.heal_medvqa.variants import VARIANTS
 from medground.benchmarks.results import Cell
@@ -56,7 +56,7 @@ class Whose:
         )
 
 
-def closed_cells(whose: Whose, answers: Answers) -> list[Cell]:
+def closed_cells(whose: Whose, answers: ClosedAnswers) -> list[Cell]:
     """Return the scores of closed questions: all, by kind of "no", by finding."""
     scores = closed_scores(answers.gold, answers.said)
     left_out = closed_scores(answers.gold, answers.said, "left_out").values()
@@ -86,7 +86,7 @@ def closed_cells(whose: Whose, answers: Answers) -> list[Cell]:
     return cells + _by_group(whose, answers, right)
 
 
-def balanced(answers: Answers) -> Estimate:
+def balanced(answers: ClosedAnswers) -> Estimate:
     """Return the mean of recall and specificity with its interval."""
     right = np.array([g == a for g, a in zip(answers.gold, answers.said, strict=True)], dtype=float)
     gold = np.array([g == "yes" for g in answers.gold], dtype=bool)
@@ -96,17 +96,17 @@ def balanced(answers: Answers) -> Estimate:
     return estimate_macro(parts)
 
 
-def _floor(answers: Answers) -> float | None:
+def _floor(answers: ClosedAnswers) -> float | None:
     """Return the best balanced accuracy of the baselines that do not look at the region, as a share."""
     values = [one.balanced_accuracy for one in floors(known_from(answers.base)) if one.balanced_accuracy is not None]
     return max(values) / 100 if values else None
 
 
-def _other(answers: Answers) -> int:
+def _other(answers: ClosedAnswers) -> int:
     return sum(a not in ("yes", "no") for a in answers.said)
 
 
-def _by_group(whose: Whose, answers: Answers, right: np.ndarray[Any, Any]) -> list[Cell]:
+def _by_group(whose: Whose, answers: ClosedAnswers, right: np.ndarray[Any, Any]) -> list[Cell]:
     """Return specificity by what is there instead, accuracy by finding and by how much of a lesion is on the region."""
     cells = []
     for scope, metric, groups in (
@@ -128,7 +128,7 @@ def _band(share: float) -> str:
     return "above .8"
 
 
-def quartet_cells(whose: Whose, answers: Answers) -> list[Cell]:
+def quartet_cells(whose: Whose, answers: ClosedAnswers) -> list[Cell]:
     """Return the scores on swapped quartets; whoever ignores words, region or picture is at 50 by construction."""
     if not answers.base:
         return []
@@ -143,7 +143,7 @@ def quartet_cells(whose: Whose, answers: Answers) -> list[Cell]:
     return [*cells, whose.cell("yes_ratio", ratio)]
 
 
-def flip_cells(whose: Whose, answers: Answers, pool: Sequence[str]) -> list[Cell]:
+def flip_cells(whose: Whose, answers: ClosedAnswers, pool: Sequence[str]) -> list[Cell]:
     """Return TPT, VPT and the controls over a pool of questions that hold."""
     cells = []
     for variant in VARIANTS:
@@ -159,7 +159,7 @@ def flip_cells(whose: Whose, answers: Answers, pool: Sequence[str]) -> list[Cell
     return [*cells, whose.cell("tpt", estimate_mean(np.concatenate(both), by))]
 
 
-def _counts(answers: Answers, pool: Sequence[str], variant: str) -> dict[str, int]:
+def _counts(answers: ClosedAnswers, pool: Sequence[str], variant: str) -> dict[str, int]:
     rows = answers.to_variant(pool, variant)
     given = [row["answer"] for row in rows if row is not None]
     return {
@@ -169,7 +169,7 @@ def _counts(answers: Answers, pool: Sequence[str], variant: str) -> dict[str, in
     }
 
 
-def _by_residue(whose: Whose, answers: Answers, pool: Sequence[str], variant: str) -> list[Cell]:
+def _by_residue(whose: Whose, answers: ClosedAnswers, pool: Sequence[str], variant: str) -> list[Cell]:
     """Return a visual test apart for items whose lesion the paste covers, those with residue, and whole organs."""
     rows, (values, by) = answers.to_variant(pool, variant), answers.hits(pool, variant)
     groups = ["" if row is None else residue_group(row) for row in rows]

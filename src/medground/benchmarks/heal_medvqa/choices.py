@@ -23,7 +23,7 @@ from medground.errors import ConfigError
 
 
 @dataclass(frozen=True)
-class Masks:
+class MaskChoice:
     """Where anatomy masks of a dataset come from.
 
     Attributes:
@@ -81,7 +81,7 @@ class Choices:
     relation: RelationRule = field(default_factory=RelationRule)
     paste: PasteRule = field(default_factory=PasteRule)
     donor: DonorRule = "prefers_normal"
-    masks: Masks | None = None
+    masks: MaskChoice | None = None
     quartets: int = 40
     longest: int = 512
     train_share: float = 0.3

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from medground.benchmarks.comparable import Comparable, Matched, Pair, Sample, Side
+from medground.benchmarks.comparable import Comparable, Contender, Matched, Pair, Sample
 from medground.benchmarks.comparing import ALL, compare_pairs
-from medground.benchmarks.heal_medvqa.pools import Answers, shared_pool
+from medground.benchmarks.heal_medvqa.pools import ClosedAnswers, shared_pool
 from medground.benchmarks.heal_medvqa.specs import SPECS
 from medground.benchmarks.heal_medvqa.variants import VARIANTS
 from medground.identity import fingerprint_of
@@ -28,9 +28,9 @@ def compare(benchmark: HealMedVQA) -> Comparable:
     """Return how a run is compared: the same build and pastes, the same words around a question, the same readers."""
     choices = benchmark.choices(benchmark.seed)
 
-    def matched(one: Side, two: Side) -> Matched:
-        yield from natural(*(Answers.of(side.rows, "natural") for side in (one, two)))
-        quartets = [Answers.of(side.rows, "quartets") for side in (one, two)]
+    def matched(one: Contender, two: Contender) -> Matched:
+        yield from natural(*(ClosedAnswers.of(side.rows, "natural") for side in (one, two)))
+        quartets = [ClosedAnswers.of(side.rows, "quartets") for side in (one, two)]
         if all(answers.base for answers in quartets):
             samples = [Sample(_SPECS["quartets_right"], _quartets(answers)) for answers in quartets]
             yield samples[0], samples[1]
@@ -49,7 +49,7 @@ def compare(benchmark: HealMedVQA) -> Comparable:
     )
 
 
-def natural(first: Answers, second: Answers) -> Iterator[tuple[Sample, Sample]]:
+def natural(first: ClosedAnswers, second: ClosedAnswers) -> Iterator[tuple[Sample, Sample]]:
     """Yield accuracy (over all, and the mean of yes and no), then every variant over the shared pool."""
     tables = [_closed(answers) for answers in (first, second)]
     one, two = (Sample(_SPECS["accuracy"], table) for table in tables)
@@ -66,7 +66,7 @@ def natural(first: Answers, second: Answers) -> Iterator[tuple[Sample, Sample]]:
             yield one, two
 
 
-def compared(answers: Mapping[str, Answers], rules: Mapping[str, Rule], dataset: str) -> pl.DataFrame:
+def compared(answers: Mapping[str, ClosedAnswers], rules: Mapping[str, Rule], dataset: str) -> pl.DataFrame:
     """Return one line a pair of models and metric, for the tables of a summary: differences in percent points.
 
     Args:
@@ -85,21 +85,21 @@ def _shown(name: str, value: Any) -> Any:
     return round(100 * value, 1) if name in _PERCENT else float(f"{value:.3g}")
 
 
-def _closed(answers: Answers) -> pl.DataFrame:
+def _closed(answers: ClosedAnswers) -> pl.DataFrame:
     table = _table(answers.base)
     right = [float(row["answer"] == row["wanted"]) for row in answers.base]
     wanted = [row["wanted"] for row in answers.base]
     return table.with_columns(value=pl.Series(right, dtype=pl.Float64), wanted=pl.Series(wanted, dtype=pl.String))
 
 
-def _flips(answers: Answers, pool: Sequence[str], variant: str) -> pl.DataFrame:
+def _flips(answers: ClosedAnswers, pool: Sequence[str], variant: str) -> pl.DataFrame:
     values, _ = answers.hits(pool, variant)
     base = {row["question_id"]: row for row in answers.base}
     table = _table([base[question] for question in pool])
     return table.with_columns(value=pl.Series(values, dtype=pl.Float64).fill_nan(None))
 
 
-def _quartets(answers: Answers) -> pl.DataFrame:
+def _quartets(answers: ClosedAnswers) -> pl.DataFrame:
     """Return whether every question of a quartet got its right answer."""
     right: dict[str, bool] = {}
     for row in answers.base:

@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from medground.benchmarks.heal_medvqa.masks import WHOLE, Mask
-from medground.benchmarks.heal_medvqa.relation import Placed
+from medground.benchmarks.heal_medvqa.relation import PlacedLesion
 from medground.benchmarks.heal_medvqa.table import ImageFacts, RelationTable
 from medground.benchmarks.heal_medvqa.variants import Surroundings
 from medground.imaging.reading import Radiograph
@@ -43,7 +43,7 @@ class Survey:
 
 
 @dataclass(frozen=True, eq=False)
-class Picture:
+class GalleryPicture:
     """One picture with what is in it.
 
     Attributes:
@@ -83,7 +83,7 @@ class Gallery(Protocol):
     def surveys(self) -> Sequence[Survey]:
         """Every picture's survey, in a stable order; decodes no picture."""
 
-    def picture(self, image_id: str) -> Picture:
+    def picture(self, image_id: str) -> GalleryPicture:
         """Return a picture.
 
         Raises:
@@ -100,7 +100,7 @@ class Gallery(Protocol):
         """A hash of everything that surveys and pictures depend on."""
 
 
-def survey_of(facts: ImageFacts, placed: Placed, masks: Mapping[str, Mask]) -> Survey:
+def survey_of(facts: ImageFacts, placed: PlacedLesion, masks: Mapping[str, Mask]) -> Survey:
     """Return the survey of a picture from its anatomy masks and what lies on them."""
     regions = frozenset(name for name, mask in masks.items() if np.count_nonzero(mask) > _LEAST * mask.size)
     pairs = combinations(sorted(regions), 2)

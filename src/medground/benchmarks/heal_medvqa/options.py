@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from medground.benchmarks.heal_medvqa.choices import Choices, Masks
+from medground.benchmarks.heal_medvqa.choices import Choices, MaskChoice
 from medground.benchmarks.heal_medvqa.draw import Draw
 from medground.benchmarks.heal_medvqa.pastes import PasteRule
 from medground.benchmarks.heal_medvqa.plan import Build
@@ -46,7 +46,7 @@ def checked_choices(given: Mapping[str, Any], seed: int) -> Choices:
         relation=_read(RelationRule, given["relation"], "relation"),
         paste=_read(PasteRule, given["paste"], "paste"),
         donor=given["donor"],
-        masks=None if given["masks"] is None else _read(Masks, given["masks"], "masks"),
+        masks=None if given["masks"] is None else _read(MaskChoice, given["masks"], "masks"),
         quartets=given["quartets"],
         longest=given["longest"],
         train_share=given["train_share"],

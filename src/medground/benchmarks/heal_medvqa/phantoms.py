@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from medground.benchmarks.heal_medvqa.gallery import Picture, Survey, survey_of
+from medground.benchmarks.heal_medvqa.gallery import GalleryPicture, Survey, survey_of
 from medground.benchmarks.heal_medvqa.lesions import pieces
 from medground.benchmarks.heal_medvqa.masks import ANATOMIES, LUNGS, Mask, with_lungs
 from medground.benchmarks.heal_medvqa.quartets import Quartet, quartets
@@ -110,11 +110,11 @@ class PhantomGallery:
         )
         return survey_of(facts, placed, masks)
 
-    def picture(self, image_id: str) -> Picture:
+    def picture(self, image_id: str) -> GalleryPicture:
         """Return a phantom with its masks."""
         key = self._keys[image_id]
         drawing = draw(key.scene(), self.size)
-        return Picture(_radiograph(drawing, image_id, key), self._masks(drawing), dict(drawing.findings))
+        return GalleryPicture(_radiograph(drawing, image_id, key), self._masks(drawing), dict(drawing.findings))
 
     def without(self, image_id: str, finding: str) -> Radiograph:
         """Return the same scene drawn without a finding: no seam, nothing left of it."""

@@ -20,7 +20,7 @@ _NOT_COUNTED = ("failed", "not made")
 
 
 @dataclass(frozen=True)
-class Answers:
+class ClosedAnswers:
     """Rows of one model on one dataset and part, closed base questions apart from variants.
 
     Attributes:
@@ -34,7 +34,7 @@ class Answers:
     failed: int
 
     @classmethod
-    def of(cls, rows: pl.DataFrame, part: str) -> Answers:
+    def of(cls, rows: pl.DataFrame, part: str) -> ClosedAnswers:
         """Return the closed answers of a part of the build."""
         records = rows.filter((pl.col("part") == part) & pl.col("kind").str.starts_with("closed")).to_dicts()
         base = [row for row in records if row["variant"] == BASE]
@@ -106,7 +106,7 @@ def residue_group(row: Mapping[str, Any]) -> str:
     return "covered" if row["residue_hard"] <= CLEAN else "with residue"
 
 
-def shared_pool(answers: Sequence[Answers]) -> list[str]:
+def shared_pool(answers: Sequence[ClosedAnswers]) -> list[str]:
     """Return the questions that hold and that every model answered yes, in the first one's order."""
     pools = [set(one.true_positives()) for one in answers]
     return [question for question in answers[0].true_positives() if all(question in pool for pool in pools)]

@@ -62,7 +62,7 @@ class Lesion:
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlacedLesion:
     """What the relation rule says about one image.
 
     Attributes:
@@ -88,7 +88,7 @@ class Placed:
     empty: frozenset[str] = field(default=frozenset())
 
 
-def place(lesions: Sequence[Lesion], anatomies: Mapping[str, Mask], rule: RelationRule | None = None) -> Placed:
+def place(lesions: Sequence[Lesion], anatomies: Mapping[str, Mask], rule: RelationRule | None = None) -> PlacedLesion:
     """Return which findings of one image lie on which anatomies.
 
     Args:
@@ -115,7 +115,7 @@ def place(lesions: Sequence[Lesion], anatomies: Mapping[str, Mask], rule: Relati
         for anatomy, share in row.items()
         if share is not None and share > rule.touch
     }
-    return Placed(
+    return PlacedLesion(
         shares=tuple(shares),
         findings=tuple(findings),
         related=frozenset(related),

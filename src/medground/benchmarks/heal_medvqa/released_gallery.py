@@ -14,7 +14,7 @@ from itertools import product
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from medground.benchmarks.heal_medvqa.gallery import Picture, Survey, survey_of
+from medground.benchmarks.heal_medvqa.gallery import GalleryPicture, Survey, survey_of
 from medground.benchmarks.heal_medvqa.masks import ANATOMIES, LUNGS, Mask, resized
 from medground.benchmarks.heal_medvqa.questions import Question, negative_kind
 from medground.benchmarks.heal_medvqa.relation import Pair, RelationRule, place
@@ -187,7 +187,7 @@ class ReleasedGallery:
             )
         return asked
 
-    def picture(self, image_id: str) -> Picture:
+    def picture(self, image_id: str) -> GalleryPicture:
         """Return a picture with the masks of its questions; where lesions are is not told."""
         row = self._by_image[image_id][0]
         shown = decode(picture_bytes(self.dataset.root / row.shard, row.question_id, image_id))
@@ -198,7 +198,9 @@ class ReleasedGallery:
         if size != read.size:
             step = f"shrunk to {size[0]} x {size[1]}"
             read = replace(read, pixels=resize_pixels(read.pixels, size, "area"), steps=(*read.steps, step))
-        return Picture(read, {anatomy: resized(mask, size) for anatomy, mask in self._masks(image_id).items()}, {})
+        return GalleryPicture(
+            read, {anatomy: resized(mask, size) for anatomy, mask in self._masks(image_id).items()}, {}
+        )
 
     def _masks(self, image: str) -> dict[str, Mask]:
         """Return the masks of a picture, those of the first question about each anatomy, brought to one size."""

@@ -11,12 +11,12 @@ from medground.benchmarks.heal_medvqa.baselines import floors, known_from
 from medground.benchmarks.heal_medvqa.cells import Whose, balanced, closed_cells, flip_cells, open_cells, quartet_cells
 from medground.benchmarks.heal_medvqa.compare import compared
 from medground.benchmarks.heal_medvqa.localising import mask_cells
-from medground.benchmarks.heal_medvqa.pools import Answers, shared_pool
+from medground.benchmarks.heal_medvqa.pools import ClosedAnswers, shared_pool
 from medground.benchmarks.heal_medvqa.published import reference_table
 from medground.benchmarks.heal_medvqa.rows import TRUE_REGIONS
 from medground.benchmarks.heal_medvqa.specs import MASKS, SPECS
 from medground.benchmarks.heal_medvqa.variants import CONTROLS, FLIPS
-from medground.benchmarks.heal_medvqa.verdicts import REGION, Figure, figure, half_verdict, region_verdict
+from medground.benchmarks.heal_medvqa.verdicts import REGION, Tested, figure, half_verdict, region_verdict
 from medground.benchmarks.results import Cell, Cells, ModelFacts, Summary, Verdict
 from medground.metrics.decide import Rule
 from medground.metrics.inference import Estimate, estimate_mean
@@ -47,7 +47,7 @@ def summarise(
     floors_of: dict[str, list[dict[str, Any]]] = {}
     for dataset in dict.fromkeys(path[1] for path in rows):
         models = {path[0]: frame for path, frame in rows.items() if path[1] == dataset}
-        natural = {model: Answers.of(frame, "natural") for model, frame in models.items()}
+        natural = {model: ClosedAnswers.of(frame, "natural") for model, frame in models.items()}
         for model, frame in models.items():
             own_cells, own_verdicts = one_model(Whose(model, dataset, reading), frame, natural[model], rules)
             cells += own_cells
@@ -83,10 +83,10 @@ def summarise(
 
 
 def one_model(
-    whose: Whose, rows: pl.DataFrame, natural: Answers, rules: Mapping[str, Rule]
+    whose: Whose, rows: pl.DataFrame, natural: ClosedAnswers, rules: Mapping[str, Rule]
 ) -> tuple[list[Cell], list[Verdict]]:
     """Return the cells and verdicts of one model on one dataset."""
-    quartets = Answers.of(rows, "quartets")
+    quartets = ClosedAnswers.of(rows, "quartets")
     over_quartets = Whose(whose.model, whose.dataset, whose.reading, "quartets")
     cells_of_regions = mask_cells(whose, rows) + _true_regions(whose, rows)
     over_all = Whose(whose.model, whose.dataset, whose.reading, "all_yes")
@@ -108,7 +108,7 @@ def one_model(
 
 def _true_regions(whose: Whose, rows: pl.DataFrame) -> list[Cell]:
     """Return the figures with the true region given to the model, where it was asked so."""
-    natural = Answers.of(rows, f"natural{TRUE_REGIONS}")
+    natural = ClosedAnswers.of(rows, f"natural{TRUE_REGIONS}")
     if not natural.base:
         return []
     main, quartets = (
@@ -116,10 +116,12 @@ def _true_regions(whose: Whose, rows: pl.DataFrame) -> list[Cell]:
     )
     cells = closed_cells(main, natural) + flip_cells(main, natural, natural.true_positives())
     cells += open_cells(main, rows, f"natural{TRUE_REGIONS}")
-    return cells + quartet_cells(quartets, Answers.of(rows, f"quartets{TRUE_REGIONS}"))
+    return cells + quartet_cells(quartets, ClosedAnswers.of(rows, f"quartets{TRUE_REGIONS}"))
 
 
-def _figures(natural: Answers, quartets: Answers, cells: Cells, rules: Mapping[str, Rule]) -> dict[str, Figure]:
+def _figures(
+    natural: ClosedAnswers, quartets: ClosedAnswers, cells: Cells, rules: Mapping[str, Rule]
+) -> dict[str, Tested]:
     """Return the figures that verdicts rest on, each held against 50 %."""
     pool = natural.true_positives()
 
@@ -144,7 +146,7 @@ def _figures(natural: Answers, quartets: Answers, cells: Cells, rules: Mapping[s
     return {name: one for name, one in figures.items() if one is not None}
 
 
-def _shared(natural: Mapping[str, Answers], dataset: str, reading: str) -> list[Cell]:
+def _shared(natural: Mapping[str, ClosedAnswers], dataset: str, reading: str) -> list[Cell]:
     """Return every model's flips over the pool that all of them share; pools of their own are not comparable."""
     if len(natural) < 2:
         return []
@@ -155,7 +157,7 @@ def _shared(natural: Mapping[str, Answers], dataset: str, reading: str) -> list[
     return cells
 
 
-def _floor_records(answers: Answers) -> list[dict[str, Any]]:
+def _floor_records(answers: ClosedAnswers) -> list[dict[str, Any]]:
     return [
         {"baseline": one.name, "balanced_accuracy": one.balanced_accuracy, "n_yes": one.n_yes, "n_no": one.n_no}
         for one in floors(known_from(answers.base))

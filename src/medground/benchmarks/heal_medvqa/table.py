@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from medground.benchmarks.heal_medvqa.relation import Pair, Placed
+from medground.benchmarks.heal_medvqa.relation import Pair, PlacedLesion
 from medground.errors import DatasetError
 
 Dropped = Mapping[str, frozenset[Pair]]
@@ -176,7 +176,7 @@ def open_questions(image: ImageFacts, anatomies: Iterable[str]) -> list[OpenQues
 
 def facts_of(
     image_id: str,
-    placed: Placed,
+    placed: PlacedLesion,
     labels: Mapping[str, bool | None],
     findings: Sequence[str],
     **about: str | None,

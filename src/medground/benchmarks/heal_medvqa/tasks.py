@@ -17,9 +17,18 @@ from PIL import Image
 
 from medground.benchmarks.base import Entry, Item, Measured, TaskDefaults
 from medground.benchmarks.heal_medvqa import rows
-from medground.benchmarks.heal_medvqa.asking import BASE, MASKS, Loaded, asks, files_of, highlighted, load, notes_of
+from medground.benchmarks.heal_medvqa.asking import (
+    BASE,
+    MASKS,
+    LoadedPictures,
+    asks,
+    files_of,
+    highlighted,
+    load,
+    notes_of,
+)
 from medground.benchmarks.heal_medvqa.choices import Choices
-from medground.benchmarks.heal_medvqa.gallery import Gallery, Picture
+from medground.benchmarks.heal_medvqa.gallery import Gallery, GalleryPicture
 from medground.benchmarks.heal_medvqa.localising import coded, overlaps
 from medground.benchmarks.heal_medvqa.plan import Asked, Build, build
 from medground.benchmarks.model_reading import ROLE as READER, ModelReading, Readers
@@ -176,13 +185,13 @@ class _Recent:
     """A gallery that keeps the last pictures in memory."""
 
     def __init__(self, gallery: Gallery) -> None:
-        self._gallery, self._kept = gallery, OrderedDict[str, Picture]()
+        self._gallery, self._kept = gallery, OrderedDict[str, GalleryPicture]()
         self._lock = threading.Lock()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._gallery, name)
 
-    def picture(self, image_id: str) -> Picture:
+    def picture(self, image_id: str) -> GalleryPicture:
         """Return a picture, from memory where it was shown lately."""
         with self._lock:
             if image_id in self._kept:
@@ -207,11 +216,11 @@ class HealStages:
     def _gallery(self) -> Any:
         return _Recent(self._task.gallery)
 
-    def load(self, item: Item) -> Loaded:
+    def load(self, item: Item) -> LoadedPictures:
         """Return the pictures of a question, perturbed ones made."""
         return load(item.payload.asked, self._gallery, self._task.choices.paste)
 
-    def converse(self, item: Item, loaded: Loaded) -> Conversation[Mapping[str, Any]]:
+    def converse(self, item: Item, loaded: LoadedPictures) -> Conversation[Mapping[str, Any]]:
         """Ask the base question and every variant in one round."""
         payload: Payload = item.payload
         round_ = asks(payload.asked, loaded, self._gallery.words, self._task.instruction, self._options)

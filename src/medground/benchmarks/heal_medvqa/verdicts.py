@@ -35,7 +35,7 @@ REGION = Question(key="region", title="Answers from the region", asks="Does its 
 
 
 @dataclass(frozen=True)
-class Figure:
+class Tested:
     """A cell with the estimate that it was made from and what it says against 50 %."""
 
     cell: Cell
@@ -47,15 +47,15 @@ class Figure:
         return self.said.word
 
 
-def figure(cell: Cell | None, estimate: Estimate | None, rules: Mapping[str, Rule]) -> Figure | None:
+def figure(cell: Cell | None, estimate: Estimate | None, rules: Mapping[str, Rule]) -> Tested | None:
     """Return a cell held against 50 %, or None where it does not exist."""
     if cell is None or estimate is None or estimate.value is None:
         return None
     spec = spec_of(cell.metric, BENCHMARK, SPECS)
-    return Figure(cell, decide_level(estimate, HALF, spec, rule_of(spec, rules)))
+    return Tested(cell, decide_level(estimate, HALF, spec, rule_of(spec, rules)))
 
 
-def answered_from(figures: Mapping[str, Figure]) -> tuple[Answer, str]:
+def answered_from(figures: Mapping[str, Tested]) -> tuple[Answer, str]:
     """Return the answer to "does it hang on the region?" and the sentence of the rule.
 
     Args:
@@ -77,7 +77,7 @@ def answered_from(figures: Mapping[str, Figure]) -> tuple[Answer, str]:
     return _by_quartets(anatomy, pixels, figures.get("Q"), turned)
 
 
-def _by_quartets(anatomy: Figure, pixels: Figure, quartets: Figure | None, turned: str) -> tuple[Answer, str]:
+def _by_quartets(anatomy: Tested, pixels: Tested, quartets: Tested | None, turned: str) -> tuple[Answer, str]:
     """Return the answer where neither words nor the picture elsewhere explain it."""
     looks = anatomy.word == "better" and pixels.word == "better"
     if looks and (quartets is None or quartets.word == "better"):
@@ -88,7 +88,7 @@ def _by_quartets(anatomy: Figure, pixels: Figure, quartets: Figure | None, turne
     return "cannot be told", f"{turned}: {_open(anatomy, pixels, quartets)}"
 
 
-def region_verdict(model: str, dataset: str, reading: str, figures: Mapping[str, Figure], fallback: Cell) -> Verdict:
+def region_verdict(model: str, dataset: str, reading: str, figures: Mapping[str, Tested], fallback: Cell) -> Verdict:
     """Return the headline verdict of a model; ``fallback`` is its headline cell where nothing could be tested."""
     answer, because = answered_from(figures)
     headline = next((figures[name].cell for name in ("Q", "A", "V") if name in figures), fallback)
@@ -109,7 +109,7 @@ def region_verdict(model: str, dataset: str, reading: str, figures: Mapping[str,
 
 
 def half_verdict(
-    question: str, model: str, dataset: str, reading: str, figures: Sequence[Figure | None], fallback: Cell
+    question: str, model: str, dataset: str, reading: str, figures: Sequence[Tested | None], fallback: Cell
 ) -> Verdict:
     """Return the verdict on words or pixels: *yes* where every figure lies above 50, *in part* where some do."""
     known = [one for one in figures if one is not None]
@@ -140,7 +140,7 @@ def half_verdict(
     )
 
 
-def _open(*figures: Figure | None) -> str:
+def _open(*figures: Tested | None) -> str:
     return "; ".join(f"{_title(one.cell)} {one.said.because}" for one in figures if one and one.word != "better")
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from medground.benchmarks.comparable import Comparable, Sample, Side, side_by_side
+from medground.benchmarks.comparable import Comparable, Contender, Sample, side_by_side
 from medground.benchmarks.medical_checklist.semantic_types import TYPES
 from medground.benchmarks.medical_checklist.specs import SPECS
 from medground.benchmarks.medical_checklist.summarise import Floats, Scored, pair_credit
@@ -22,7 +22,7 @@ _SPECS = {spec.name: spec for spec in SPECS}
 def compare(benchmark: MedicalChecklist) -> Comparable:
     """Return how a run is compared: one way of asking and reading; clusters are papers, images or scene pairs."""
 
-    def samples(side: Side) -> Iterator[Sample]:
+    def samples(side: Contender) -> Iterator[Sample]:
         return samples_of(benchmark.scored(side.model, side.place, side.rows))
 
     asked = {"order": benchmark.order, "template": benchmark.template, "ask": benchmark.ask}

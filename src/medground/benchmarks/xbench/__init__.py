@@ -144,10 +144,10 @@ class XBench:
         """Summarise rows, by (model, dataset); see :func:`medground.benchmarks.xbench.summarise.summarise`."""
         from medground.benchmarks.looking import with_looking
         from medground.benchmarks.xbench.compare import compare
-        from medground.benchmarks.xbench.summarise import Options, summarise
+        from medground.benchmarks.xbench.summarise import SummaryOptions, summarise
 
         cards = {m.label: card_for(m.card, self._datasets) for m in self._setting.models}
-        options = Options(
+        options = SummaryOptions(
             self.protocol,
             self._setting.seed,
             self.replicates,

@@ -10,7 +10,7 @@ import numpy as np
 from medground.benchmarks.results import Answer
 from medground.benchmarks.xbench.grounding import How, grounding_values
 from medground.benchmarks.xbench.pairs import Floats, Pairs
-from medground.benchmarks.xbench.recognition import Answers
+from medground.benchmarks.xbench.recognition import LabelAnswers
 from medground.benchmarks.xbench.specs import fixed
 from medground.metrics import decide
 from medground.metrics.bootstrap import Clusters
@@ -61,7 +61,7 @@ class Claim:
         return "in part" if answer == "yes" and (self.failing or unsearched) else answer
 
 
-def recognition_claim(answers: Answers, rules: Rules, how: How, spec: MetricSpec) -> Claim:
+def recognition_claim(answers: LabelAnswers, rules: Rules, how: How, spec: MetricSpec) -> Claim:
     """Hold the AUC against guessing: over classes, and class by class."""
     parts = [of_auc(answers.labels[:, k], answers.scores[:, k], answers.by) for k in range(len(answers.findings))]
     rule = decide.rule_of(spec, rules)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from medground.benchmarks.comparable import Comparable, Matched, Sample, Side
+from medground.benchmarks.comparable import Comparable, Contender, Matched, Sample
 from medground.benchmarks.xbench.grounding import differences, grounding_values
 from medground.benchmarks.xbench.pairs import Pairs
 from medground.benchmarks.xbench.protocol import Protocol
@@ -31,7 +31,7 @@ def compare(benchmark: XBench) -> Comparable:
     """Return how a run is compared: under one protocol, thresholds searched on the shared cases."""
     findings = benchmark.findings
 
-    def matched(one: Side, two: Side) -> Matched:
+    def matched(one: Contender, two: Contender) -> Matched:
         shared = shared_rows(one.rows, two.rows)
         both = [
             samples(rows, findings[one.place], benchmark.protocol, benchmark.seed, benchmark.metrics) for rows in shared

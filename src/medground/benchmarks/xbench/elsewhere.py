@@ -15,7 +15,7 @@ from medground.benchmarks.results import Summary
 from medground.benchmarks.xbench.pairs import Pairs
 from medground.benchmarks.xbench.protocol import Protocol
 from medground.benchmarks.xbench.rescore import Found, rows_from_maps
-from medground.benchmarks.xbench.summarise import Options, summarise
+from medground.benchmarks.xbench.summarise import SummaryOptions, summarise
 from medground.datasets.base import Case, Dataset
 from medground.datasets.manifest import Manifest
 from medground.errors import DataError
@@ -91,7 +91,7 @@ def score_maps(dataset: Dataset, maps: Mapping[str, NDArray[Any]], protocol: Pro
 
     rows = rows_from_maps(cases, findings, lookup, protocol)
     cards = {MAPS: ModelInfo("Maps made elsewhere", kind="unknown")}
-    return rows, summarise({(MAPS, dataset.name): rows}, cards, {dataset.name: findings}, Options(protocol))
+    return rows, summarise({(MAPS, dataset.name): rows}, cards, {dataset.name: findings}, SummaryOptions(protocol))
 
 
 def _pairs(names: Iterable[str], cases: Sequence[Case], findings: Sequence[str]) -> dict[str, tuple[str, str]]:

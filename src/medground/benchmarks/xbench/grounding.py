@@ -38,7 +38,7 @@ class How:
 
 
 @dataclass(frozen=True)
-class Group:
+class CaseGroup:
     """Pairs that share a finding, a view or a size: which, and how many of them are flat or failed."""
 
     scope: str
@@ -132,13 +132,13 @@ def size_bands(edges: Sequence[float]) -> list[tuple[str, float, float]]:
     return [(f"{name} of the picture", low, high) for name, (low, high) in zip(names, bounds, strict=True)]
 
 
-def _groups(pairs: Pairs, findings: Sequence[str], edges: Sequence[float]) -> Iterator[Group]:
+def _groups(pairs: Pairs, findings: Sequence[str], edges: Sequence[float]) -> Iterator[CaseGroup]:
     """Yield the classes first, in order, then all pairs, views and sizes."""
     state = pairs.frame["state"].to_numpy().astype(str)
     flat, failed = state == "flat", state == "failed"
 
-    def group(scope: str, name: str, mask: Mask) -> Group:
-        return Group(scope, name, mask, int((mask & flat).sum()), int((mask & failed).sum()))
+    def group(scope: str, name: str, mask: Mask) -> CaseGroup:
+        return CaseGroup(scope, name, mask, int((mask & flat).sum()), int((mask & failed).sum()))
 
     for finding in findings:
         yield group("class", finding, pairs.finding == finding)
@@ -171,7 +171,14 @@ def _estimate(
 
 
 def _cell(
-    estimated: Estimate, pairs: Pairs, group: Group, *, scope: str, group_name: str, metric: str, who: Mapping[str, Any]
+    estimated: Estimate,
+    pairs: Pairs,
+    group: CaseGroup,
+    *,
+    scope: str,
+    group_name: str,
+    metric: str,
+    who: Mapping[str, Any],
 ) -> Cell:
     if estimated.value is None and scope != "macro":
         estimated = replace(estimated, reason=_why(pairs, group.mask))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from medground.benchmarks.doors import Section
+from medground.benchmarks.doors import RunFileSection
 from medground.errors import ConfigError, did_you_mean
 
 Scope = Literal["image", "class", "dataset"]
@@ -194,11 +194,11 @@ def protocols() -> dict[str, dict[str, Any]]:
     return {name: {"in words": p.in_words(), **p.model_dump(mode="json")} for name, p in PROTOCOLS.items()}
 
 
-def run_file() -> list[Section]:
+def run_file() -> list[RunFileSection]:
     """Return what a run file may say of a protocol."""
     names = ", ".join(f"`{name}`" for name in PROTOCOLS)
     text = f"A name ({names}), or a mapping of these choices; `base: NAME` starts from a named one."
-    return [Section("A protocol: `benchmark.protocol`", text, Protocol)]
+    return [RunFileSection("A protocol: `benchmark.protocol`", text, Protocol)]
 
 
 def resolve_protocol(given: str | Mapping[str, Any]) -> Protocol:

@@ -27,7 +27,7 @@ Labels = tuple[Floats, Floats]
 
 
 @dataclass(frozen=True)
-class Answers:
+class LabelAnswers:
     """What was said about N cases and C findings.
 
     Attributes:
@@ -79,7 +79,7 @@ class Measure:
     floor: Callable[[Floats], Value] | None = None
 
 
-def answers(rows: pl.DataFrame, findings: Sequence[str], link: str) -> Answers:
+def answers(rows: pl.DataFrame, findings: Sequence[str], link: str) -> LabelAnswers:
     """Arrange rows as arrays; a pair without a score or a probability is left out of what needs it, and counted."""
     cases = rows.select("case_id", "patient_id").unique("case_id", keep="first", maintain_order=True)
     place = {case: i for i, case in enumerate(cases["case_id"])}
@@ -104,10 +104,10 @@ def answers(rows: pl.DataFrame, findings: Sequence[str], link: str) -> Answers:
     lost, unscored, uncalled = ((known & x).sum(axis=0) for x in (failed, silent, unlikely))
     by = clusters(cases["patient_id"].to_list(), cases["case_id"].to_list())
     ids = cluster_ids(cases)
-    return Answers(tuple(findings), labels, scores, called, probabilities, lost, unscored, uncalled, by, ids)
+    return LabelAnswers(tuple(findings), labels, scores, called, probabilities, lost, unscored, uncalled, by, ids)
 
 
-def recognition_cells(given: Answers, how: How, **who: str) -> Iterator[Cell]:
+def recognition_cells(given: LabelAnswers, how: How, **who: str) -> Iterator[Cell]:
     """Yield the cells of one model on one dataset; ``who`` names benchmark, reading, model, dataset and subset."""
     for measure in MEASURES:
         parts = by_class(given, measure, how.seed)
@@ -127,7 +127,7 @@ def recognition_cells(given: Answers, how: How, **who: str) -> Iterator[Cell]:
     yield _hamming(given, how, who)
 
 
-def by_class(given: Answers, measure: Measure, seed: int) -> list[Influence | Value]:
+def by_class(given: LabelAnswers, measure: Measure, seed: int) -> list[Influence | Value]:
     """Return a metric of every class."""
     truth, answer = (given.called, given.probabilities) if measure.likely else (given.labels, given.scores)
     return [
@@ -217,7 +217,7 @@ def _over_classes(parts: Sequence[Influence | Value], measure: Measure, how: How
     return Estimate(mean.value, n=mean.n, n_undefined=mean.n_undefined, reason=mean.reason, level=how.level)
 
 
-def _hamming(given: Answers, how: How, who: Mapping[str, Any]) -> Cell:
+def _hamming(given: LabelAnswers, how: How, who: Mapping[str, Any]) -> Cell:
     """Share of all annotated (case, finding) pairs that are called rightly."""
     known = ~np.isnan(given.called)
     right = known & ((given.probabilities >= CUT) == (given.called == 1))

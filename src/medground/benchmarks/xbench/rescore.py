@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from medground.benchmarks.xbench.prior import PriorCounts
 from medground.benchmarks.xbench.protocol import Protocol
-from medground.benchmarks.xbench.rows import SCHEMA, Inferred, Measurer
+from medground.benchmarks.xbench.rows import SCHEMA, Inferred, MapMeasurer
 from medground.datasets.base import Case
 from medground.imaging.geometry import Geometry
 
@@ -63,7 +63,7 @@ def rows_from_maps(
         seen: patients that the model was trained on.
     """
     known = list(cases)
-    measurer = Measurer(findings, protocol, PriorCounts(known, findings, protocol, seed))
+    measurer = MapMeasurer(findings, protocol, PriorCounts(known, findings, protocol, seed))
     rows: list[Mapping[str, Any]] = []
     for case in known:
         if failed and case.case_id in failed:

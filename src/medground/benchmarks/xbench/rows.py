@@ -76,7 +76,7 @@ class Inferred:
     origin: Mapping[int, tuple[str, str]]
 
 
-class Measurer:
+class MapMeasurer:
     """Measures cases under one protocol.
 
     Args:

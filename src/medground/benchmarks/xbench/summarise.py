@@ -16,7 +16,7 @@ from medground.benchmarks.xbench.grounding import How, grounding_cells
 from medground.benchmarks.xbench.pairs import Pairs, cluster_ids, column_means
 from medground.benchmarks.xbench.protocol import Protocol
 from medground.benchmarks.xbench.ranks import ranks
-from medground.benchmarks.xbench.recognition import Answers, answers, recognition_cells
+from medground.benchmarks.xbench.recognition import LabelAnswers, answers, recognition_cells
 from medground.benchmarks.xbench.relation import relation, relation_by_class, residuals
 from medground.benchmarks.xbench.specs import specs
 from medground.benchmarks.xbench.table1 import table1
@@ -29,7 +29,7 @@ from medground.metrics.values import none_if_nan
 
 
 @dataclass(frozen=True)
-class Options:
+class SummaryOptions:
     """What a summary depends on beside the rows."""
 
     protocol: Protocol
@@ -60,7 +60,7 @@ def summarise(
     rows: Mapping[tuple[str, ...], pl.DataFrame],
     cards: Mapping[str, Any],
     findings: Mapping[str, tuple[str, ...]],
-    options: Options,
+    options: SummaryOptions,
 ) -> Summary:
     """Summarise a run.
 
@@ -141,7 +141,7 @@ def _models(tasks: Sequence[Mapping[str, Any]]) -> list[ModelFacts]:
     ]
 
 
-def _measure(parts: _Parts, rows: pl.DataFrame, findings: tuple[str, ...], options: Options, **who: str) -> None:
+def _measure(parts: _Parts, rows: pl.DataFrame, findings: tuple[str, ...], options: SummaryOptions, **who: str) -> None:
     pairs = Pairs.of(rows, options.protocol, options.seed, options.metrics)
     given = answers(rows, findings, options.protocol.link)
     whose = {"benchmark": "xbench", "reading": options.protocol.name, **who}
@@ -198,7 +198,7 @@ def _task(model: str, dataset: str, rows: pl.DataFrame, card: Any, findings: tup
 
 
 def _ranks(
-    rows: Mapping[tuple[str, ...], pl.DataFrame], findings: Mapping[str, tuple[str, ...]], options: Options
+    rows: Mapping[tuple[str, ...], pl.DataFrame], findings: Mapping[str, tuple[str, ...]], options: SummaryOptions
 ) -> list[dict[str, Any]]:
     """Return the ranks of the models on every dataset."""
     records = []
@@ -239,7 +239,7 @@ def _curves(pairs: Pairs, findings: tuple[str, ...], who: dict[str, str]) -> lis
     ]
 
 
-def _reliability(given: Answers, who: dict[str, str]) -> list[dict[str, Any]]:
+def _reliability(given: LabelAnswers, who: dict[str, str]) -> list[dict[str, Any]]:
     """Bins of probability against the share of positives, over all annotated pairs."""
     known = ~np.isnan(given.called)
     if not known.any():

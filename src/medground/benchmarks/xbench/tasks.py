@@ -16,7 +16,7 @@ from medground.benchmarks.xbench.answers import image_answer, inferred
 from medground.benchmarks.xbench.declared import excluded_of, hold_seen, is_excluded
 from medground.benchmarks.xbench.prior import PriorCounts
 from medground.benchmarks.xbench.protocol import Protocol
-from medground.benchmarks.xbench.rows import SCHEMA, KeepMaps, Measurer
+from medground.benchmarks.xbench.rows import SCHEMA, KeepMaps, MapMeasurer
 from medground.datasets.base import Case, Dataset
 from medground.errors import ModelError
 from medground.identity import fingerprint_of
@@ -75,7 +75,7 @@ class GroundingMeasurer:
     def __init__(self, task: GroundingTask) -> None:
         data = task.data
         prior = PriorCounts(data.cases(), data.findings, task.protocol, task.seed)
-        self._measurer = Measurer(data.findings, task.protocol, prior)
+        self._measurer = MapMeasurer(data.findings, task.protocol, prior)
         self._maps: Path | None = task.model.parameters.get("maps")
         self._excluded = task.excluded
 

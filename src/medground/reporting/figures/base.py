@@ -25,7 +25,7 @@ GREY: Mapping[str, Any] = {"meta": {"series": "grey"}}
 
 
 @dataclass(frozen=True)
-class Figure:
+class ReportFigure:
     """A figure.
 
     Attributes:

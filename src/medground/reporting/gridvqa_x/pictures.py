@@ -31,7 +31,7 @@ POSITIVE, NEGATIVE = "#d55e00", "#0072b2"
 
 
 @dataclass(frozen=True)
-class Word:
+class DrawnWord:
     """A word where it stands, with its colour; ``cause`` underlines it."""
 
     text: str
@@ -51,12 +51,12 @@ class Panel:
     x: int
     picture: str = ""
     squares: Sequence[tuple[float, float, str, float]] = ()
-    words: Sequence[Word] = ()
+    words: Sequence[DrawnWord] = ()
     missing: str = ""
 
 
 @dataclass(frozen=True)
-class Drawing:
+class SceneDrawing:
     """One figure: what is seen, and the same in words."""
 
     alt: str
@@ -68,7 +68,7 @@ class Drawing:
     panels: Sequence[Panel] = field(default_factory=list)
 
 
-def drawings(pictures: Sequence[Mapping[str, Any]], models: Mapping[str, str]) -> list[tuple[str, list[Drawing]]]:
+def drawings(pictures: Sequence[Mapping[str, Any]], models: Mapping[str, str]) -> list[tuple[str, list[SceneDrawing]]]:
     """Return explainers with their figures: the same scenes for each, spread evenly over the buckets with relations.
 
     Args:
@@ -94,7 +94,7 @@ def _bucket(scene: Mapping[str, Any]) -> str:
     return f"depth {scene['depth']}, type {scene['qtype']}, {scene['form']}"
 
 
-def _drawing(picture: Mapping[str, Any], method: str, models: Mapping[str, str]) -> Iterator[Drawing]:
+def _drawing(picture: Mapping[str, Any], method: str, models: Mapping[str, str]) -> Iterator[SceneDrawing]:
     scene = picture["scene"]
     try:
         png = _png(scene)
@@ -112,7 +112,7 @@ def _drawing(picture: Mapping[str, Any], method: str, models: Mapping[str, str])
         panels.append(_panel(scene, maps[regime], f"{models[regime]}: {answer}", k * (PANEL + GAP), cell))
         lines.append(f"{models[regime]} says {answer}; {_shares(maps[regime])}")
     height = TOP + PANEL + 12 + max(word.y for panel in panels for word in panel.words) + LINE - 6
-    yield Drawing(
+    yield SceneDrawing(
         f"Scene of {_bucket(scene)}, question: {scene['question']} Right answer: {scene['answer']}. {method}. "
         + ". ".join(lines),
         f"{_bucket(scene)}: {'. '.join(lines)}.",
@@ -143,16 +143,16 @@ def _shades(values: Sequence[float | None]) -> list[tuple[str, float]]:
     return [(POSITIVE if value >= 0 else NEGATIVE, round(abs(value) / top, 3) if top else 0.0) for value in known]
 
 
-def _words(scene: Mapping[str, Any], values: Sequence[float] | None) -> list[Word]:
+def _words(scene: Mapping[str, Any], values: Sequence[float] | None) -> list[DrawnWord]:
     words, causes = scene["words"], scene["text_mask_correct"]
     shades = _shades(values) if values and len(values) == len(words) else [(POSITIVE, 0.0)] * len(words)
-    placed: list[Word] = []
+    placed: list[DrawnWord] = []
     x, y = 0.0, 14.0
     for word, cause, (colour, opacity) in zip(words, causes, shades, strict=True):
         width = len(word) * LETTER
         if x and x + width > PANEL:
             x, y = 0.0, y + LINE
-        placed.append(Word(word, round(x, 1), y, round(width, 1), colour, opacity, bool(cause)))
+        placed.append(DrawnWord(word, round(x, 1), y, round(width, 1), colour, opacity, bool(cause)))
         x += width + LETTER
     return placed
 

@@ -10,7 +10,7 @@ from medground.benchmarks.medical_checklist.semantic_types import TYPES
 from medground.benchmarks.results import Cell
 from medground.reporting import plain
 from medground.reporting.composition import Composition, Section
-from medground.reporting.figures.base import Figure
+from medground.reporting.figures.base import ReportFigure
 from medground.reporting.medical_checklist.figures import beside_the_blind, bins, lines
 from medground.reporting.medical_checklist.terms import terms
 from medground.reporting.runs import Run, unique_names
@@ -57,7 +57,7 @@ def _sections(run: Run, name: str, number: int) -> Iterator[Section]:
     models = list(dict.fromkeys(c.model for c in cells if c.metric == "accuracy"))
     anchor = f"captions-{number}"
     measure = ", ".join(map(str, run.data.get("similarity_by", ()))) or "3-grams"
-    figures: list[Figure] = [
+    figures: list[ReportFigure] = [
         beside_the_blind(cells, models, f"{anchor}-blind"),
         bins(cells, models, "length", "Caption length", "words and marks of the true caption", f"{anchor}-length"),
         bins(cells, models, "similarity", "Similarity of the two terms", measure, f"{anchor}-similarity"),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from medground.benchmarks.results import Cell
-from medground.reporting.figures.base import Figure, Trace, axis, series, text, with_bars
+from medground.reporting.figures.base import ReportFigure, Trace, axis, series, text, with_bars
 
 CHANCE = 50
 _BESIDE = (
@@ -17,7 +17,7 @@ _BESIDE = (
 )
 
 
-def beside_the_blind(cells: Sequence[Cell], models: Sequence[str], anchor: str) -> Figure:
+def beside_the_blind(cells: Sequence[Cell], models: Sequence[str], anchor: str) -> ReportFigure:
     """Return each model with its picture, another, a blank one, and the best scorer of text alone."""
     held = {(c.metric, c.model): c for c in cells if c.scope == "all" and not c.group}
     known = [(metric, words) for metric, words in _BESIDE if any((metric, m) in held for m in models)]
@@ -33,10 +33,10 @@ def beside_the_blind(cells: Sequence[Cell], models: Sequence[str], anchor: str) 
     ticks = {"tickvals": list(range(len(known))), "ticktext": names, "autorange": "reversed"}
     layout = {"xaxis": axis("accuracy, %"), "yaxis": axis("", **ticks), "height": 160 + 46 * len(known), **_CHANCE_UP}
     caption = "A model that looks is right with its own picture alone. Dotted: chance. Bars: clustered intervals."
-    return Figure(anchor, "With and without the picture", caption, {"accuracy": traces}, layout)
+    return ReportFigure(anchor, "With and without the picture", caption, {"accuracy": traces}, layout)
 
 
-def bins(cells: Sequence[Cell], models: Sequence[str], scope: str, title: str, unit: str, anchor: str) -> Figure:
+def bins(cells: Sequence[Cell], models: Sequence[str], scope: str, title: str, unit: str, anchor: str) -> ReportFigure:
     """Return accuracy along ordered bins."""
     groups = sorted({c.group for c in cells if c.metric == "accuracy" and c.scope == scope}, key=_number)
     held = {(c.group, c.model): c for c in cells if c.metric == "accuracy" and c.scope == scope}
@@ -52,10 +52,10 @@ def bins(cells: Sequence[Cell], models: Sequence[str], scope: str, title: str, u
         "yaxis": axis("accuracy, %"),
         **_CHANCE_ACROSS,
     }
-    return Figure(anchor, title, "Dotted: chance. Bars: clustered intervals.", {"accuracy": traces}, layout)
+    return ReportFigure(anchor, title, "Dotted: chance. Bars: clustered intervals.", {"accuracy": traces}, layout)
 
 
-def lines(cells: Sequence[Cell], models: Sequence[str], scope: str, title: str, note: str, anchor: str) -> Figure:
+def lines(cells: Sequence[Cell], models: Sequence[str], scope: str, title: str, note: str, anchor: str) -> ReportFigure:
     """Return every group as a line, with every model on it."""
     groups = sorted({c.group for c in cells if c.metric == "accuracy" and c.scope == scope})
     held = {(c.group, c.model): c for c in cells if c.metric == "accuracy" and c.scope == scope}
@@ -68,7 +68,7 @@ def lines(cells: Sequence[Cell], models: Sequence[str], scope: str, title: str, 
     ticks = {"tickvals": list(range(len(groups))), "ticktext": [text(g) for g in groups], "autorange": "reversed"}
     height = 150 + len(groups) * (30 + 12 * max(0, len(models) - 2))
     layout = {"xaxis": axis("accuracy, %"), "yaxis": axis("", **ticks), "height": height, **_CHANCE_UP}
-    return Figure(anchor, title, note, {"accuracy": traces}, layout, tall=len(groups) > 8)
+    return ReportFigure(anchor, title, note, {"accuracy": traces}, layout, tall=len(groups) > 8)
 
 
 def _spread(groups: int, k: int, models: int) -> list[float]:

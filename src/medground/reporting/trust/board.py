@@ -124,7 +124,7 @@ def items_of(cell: Cell) -> str:
 
 
 @dataclass(frozen=True)
-class Column:
+class QuestionColumn:
     """A question: its number, and the scale of its strips."""
 
     number: int
@@ -151,7 +151,7 @@ class Row:
         return [(CLASSES[a], a, answers.count(a)) for a in CLASSES if a in answers]
 
 
-class Board:
+class TrustBoard:
     """Models by questions over the summaries of a suite."""
 
     def __init__(self, summaries: Sequence[Summary]) -> None:
@@ -174,14 +174,14 @@ class Board:
         return dict(sorted(facts.items(), key=lambda item: item[1].baseline))
 
     @cached_property
-    def columns(self) -> list[Column]:
+    def columns(self) -> list[QuestionColumn]:
         """Questions that somebody was asked: the shared ones in their order, then a benchmark's own."""
         asked = {t.verdict.question: t for t in reversed(self.told) if t.verdict.answer != "not asked"}
         own = [key for key in dict.fromkeys(t.verdict.question for t in self.told) if key not in QUESTIONS]
         keys = [key for key in (*QUESTIONS, *own) if key in asked]
         return [self._column(number, asked[key]) for number, key in enumerate(keys, 1)]
 
-    def _column(self, number: int, first: Told) -> Column:
+    def _column(self, number: int, first: Told) -> QuestionColumn:
         headline = first.verdict.headline
         assert headline is not None  # it was asked
         spec = first.summary.spec(headline.metric)
@@ -189,7 +189,7 @@ class Board:
         unit = ", %" if spec.unit == "percent" else ", points" if spec.unit == "points" else ""
         low, high = (f"{spec.scale * end:.3g}" for end in (scale.low, scale.high))
         question = first.summary.question(first.verdict.question)
-        return Column(number, question, first.summary.benchmark, f"{spec.title}{unit}", low, high, scale)
+        return QuestionColumn(number, question, first.summary.benchmark, f"{spec.title}{unit}", low, high, scale)
 
     def _values(self, question: str) -> Iterator[float]:
         for told in self.told:
@@ -211,7 +211,7 @@ class Board:
             for number, facts in enumerate(self.facts.values(), 1)
         ]
 
-    def _tile(self, facts: ModelFacts, column: Column) -> Tile:
+    def _tile(self, facts: ModelFacts, column: QuestionColumn) -> Tile:
         key = column.question.key
         told = [t for t in self.told if (t.verdict.model, t.verdict.question) == (facts.label, key)]
         asked = sorted(
@@ -226,7 +226,7 @@ class Board:
         strip = strip_of(first.verdict, first.summary.spec, column.scale)
         return Tile(answer, tuple(asked), strip, letters, _say(facts, column, answer, asked))
 
-    def _missing(self, facts: ModelFacts, column: Column) -> str:
+    def _missing(self, facts: ModelFacts, column: QuestionColumn) -> str:
         """Say why a model has no verdict on a question that others have."""
         for summary in self.summaries:
             lacks = summary.facts(facts.label).missing
@@ -239,7 +239,7 @@ class Board:
         """What can be had without looking, a column: the smallest and the largest comparator, and what it is."""
         return [self._floor(column) for column in self.columns]
 
-    def _floor(self, column: Column) -> str:
+    def _floor(self, column: QuestionColumn) -> str:
         known: list[tuple[str, float, str]] = []
         for told in self.told:
             beside = comparator(told.verdict, told.summary.spec)
@@ -260,7 +260,7 @@ def together(answers: Sequence[Answer]) -> Answer:
     return "in part" if {"yes", "in part"} & set(answers) else "cannot be told"
 
 
-def _say(facts: ModelFacts, column: Column, answer: Answer, asked: Sequence[Told]) -> str:
+def _say(facts: ModelFacts, column: QuestionColumn, answer: Answer, asked: Sequence[Told]) -> str:
     """Return a tile in words: the answer, then every verdict behind it."""
     several = len(asked) > 1
     parts = [

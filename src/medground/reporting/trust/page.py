@@ -11,7 +11,7 @@ from markupsafe import Markup
 from medground.benchmarks.limits import Checked, check_limits, read_limits
 from medground.reporting.page import environment, policy
 from medground.reporting.runs import Run, unique_names
-from medground.reporting.trust.board import CLASSES, Board
+from medground.reporting.trust.board import CLASSES, TrustBoard
 from medground.reporting.trust.sections import anchors, sections
 from medground.reporting.trust.sentences import answer, hundreds, sentences
 from medground.reporting.verdicts import NOTES, WORDS
@@ -28,7 +28,7 @@ def render(runs: Sequence[Run], details: str = "") -> str:
         details: address of the page with cases and figures, relative to this one; empty where there is none.
     """
     summaries = [run.summary for run in runs]
-    board = Board(summaries)
+    board = TrustBoard(summaries)
     style, script = _read("trust.css"), _read("trust.js")
     models = [row for row in board.rows if not row.facts.baseline]
     page = environment().get_template(TEMPLATE)

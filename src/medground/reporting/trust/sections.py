@@ -16,7 +16,7 @@ MOST_GROUPS = 40
 
 
 @dataclass(frozen=True)
-class Line:
+class SectionLine:
     """A verdict as a line of a table."""
 
     sign: str
@@ -33,7 +33,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Group:
+class SectionGroup:
     """A group's figure with its strip; ``value`` is what the table sorts by."""
 
     name: str
@@ -53,7 +53,7 @@ class Groups:
     by: str
     low: str
     high: str
-    lines: tuple[Group, ...]
+    lines: tuple[SectionGroup, ...]
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class BenchmarkSection:
     anchor: str
     title: str
     described: str
-    lines: tuple[Line, ...]
+    lines: tuple[SectionLine, ...]
     groups: tuple[Groups, ...]
     notes: tuple[str, ...]
 
@@ -89,11 +89,11 @@ def _section(number: int, summary: Summary) -> BenchmarkSection:
     )
 
 
-def _line(told: Told) -> Line:
+def _line(told: Told) -> SectionLine:
     v, summary = told.verdict, told.summary
     headline, beside, difference = v.headline, comparator(v, summary.spec), v.roles.get("difference")
     spec = None if headline is None else summary.spec(headline.metric)
-    return Line(
+    return SectionLine(
         CLASSES[v.answer],
         WORDS[v.answer],
         v.model,
@@ -139,7 +139,7 @@ def _by_scope(summary: Summary, verdict: Verdict, headline: Cell) -> Iterator[Gr
             yield Groups(f"{spec.title}: {where}", scope, low, high, lines)
 
 
-def _group(cell: Cell, spec: MetricSpec, scale: Scale) -> Group:
+def _group(cell: Cell, spec: MetricSpec, scale: Scale) -> SectionGroup:
     def at(value: float | None) -> float | None:
         return None if value is None else scale.place(value)
 
@@ -148,4 +148,4 @@ def _group(cell: Cell, spec: MetricSpec, scale: Scale) -> Group:
     lost = [f"{n:,} {what}" for what, n in (("undefined", cell.undefined), ("failed", cell.failed)) if n]
     note = ", ".join([*lost, *([cell.reason] if cell.reason else [])])
     value = None if cell.value is None else spec.scale * cell.value
-    return Group(cell.group, short(cell, spec), spread(cell, spec), value, f"{cell.n:,}", note, strip)
+    return SectionGroup(cell.group, short(cell, spec), spread(cell, spec), value, f"{cell.n:,}", note, strip)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from medground.reporting.trust.board import Board, Column, Row, Tile
+from medground.reporting.trust.board import QuestionColumn, Row, Tile, TrustBoard
 from medground.reporting.verdicts import comparator
 from medground.reporting.words import count, listed
 
@@ -39,12 +39,12 @@ class Hundred:
     name: str
 
 
-def sentences(board: Board) -> list[Sentence]:
+def sentences(board: TrustBoard) -> list[Sentence]:
     """Return one entry a model."""
     return [_sentence(row, board.columns) for row in board.rows]
 
 
-def answer(board: Board) -> str:
+def answer(board: TrustBoard) -> str:
     """Return the page's first line: how often each answer was given, and nothing added up."""
     tiles = [tile for row in board.rows for tile in row.tiles]
     counted = {word: sum(tile.answer == word for tile in tiles) for word in ("yes", "in part", "no", "cannot be told")}
@@ -54,7 +54,7 @@ def answer(board: Board) -> str:
     return f"{asked} {count(unasked, 'question was', 'questions were')} not asked." if unasked else asked
 
 
-def hundreds(board: Board, most: int = 3) -> list[Hundred]:
+def hundreds(board: TrustBoard, most: int = 3) -> list[Hundred]:
     """Return the shares that differ most from what can be had without looking, either way, one a question."""
     known: list[tuple[float, Hundred]] = []
     for row in board.rows:
@@ -68,7 +68,7 @@ def hundreds(board: Board, most: int = 3) -> list[Hundred]:
     return list(chosen.values())[:most]
 
 
-def _sentence(row: Row, columns: Sequence[Column]) -> Sentence:
+def _sentence(row: Row, columns: Sequence[QuestionColumn]) -> Sentence:
     pairs = list(zip(columns, row.tiles, strict=True))
     asked = [(c, t) for c, t in pairs if t.answer != "not asked"]
     yes = [(c, t) for c, t in asked if t.answer == "yes"]
@@ -80,7 +80,7 @@ def _sentence(row: Row, columns: Sequence[Column]) -> Sentence:
     )
 
 
-def _says(asked: Sequence[tuple[Column, Tile]], yes: Sequence[tuple[Column, Tile]]) -> str:
+def _says(asked: Sequence[tuple[QuestionColumn, Tile]], yes: Sequence[tuple[QuestionColumn, Tile]]) -> str:
     if not asked:
         return "was asked nothing that it can answer."
     ways = "in the one way asked" if len(asked) == 1 else f"in all {len(asked)} ways asked"
@@ -94,7 +94,7 @@ def _says(asked: Sequence[tuple[Column, Tile]], yes: Sequence[tuple[Column, Tile
     return f"{done}: in {len(yes)} of {len(asked)} ways asked it clears what can be had without looking{_figure(yes)}."
 
 
-def _figure(pairs: Sequence[tuple[Column, Tile]]) -> str:
+def _figure(pairs: Sequence[tuple[QuestionColumn, Tile]]) -> str:
     """Return one figure with its comparator: ``; 59 of 100, without looking 6``."""
     for _, tile in pairs:
         numbers = _shares(tile)
@@ -118,7 +118,7 @@ def _shares(tile: Tile) -> tuple[int, int, str] | None:
     return round(100 * headline.value), round(100 * beside[1]), beside[0]
 
 
-def _hundred(row: Row, column: Column, tile: Tile) -> Hundred | None:
+def _hundred(row: Row, column: QuestionColumn, tile: Tile) -> Hundred | None:
     numbers = _shares(tile)
     if numbers is None or tile.answer == "cannot be told":
         return None

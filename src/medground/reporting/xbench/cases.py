@@ -15,9 +15,9 @@ from medground.errors import MedgroundError
 from medground.imaging.geometry import Geometry
 from medground.imaging.reading import read_radiograph
 from medground.reporting.overlay import map_frame, outline, shown_map, shown_picture
-from medground.reporting.sources import Map, Source, map_file, maps_of
+from medground.reporting.sources import Map, PictureSource, map_file, maps_of
 from medground.reporting.xbench.measured import MeasuredTask
-from medground.reporting.xbench.pool import Pool
+from medground.reporting.xbench.pool import Pooled
 from medground.reporting.xbench.selection import GROUPS, Chosen, Key, choose
 from medground.reporting.xbench.standing import standing
 
@@ -59,7 +59,7 @@ class _Scene:
     note: str = ""
 
 
-def viewer_data(pool: Pool, sources: Mapping[str, Source]) -> dict[str, Any]:
+def viewer_data(pool: Pooled, sources: Mapping[str, PictureSource]) -> dict[str, Any]:
     """Return everything that the viewer needs, as JSON-like data.
 
     Args:
@@ -91,7 +91,7 @@ def viewer_data(pool: Pool, sources: Mapping[str, Source]) -> dict[str, Any]:
     }
 
 
-def _is_baseline(pool: Pool, model: str) -> bool:
+def _is_baseline(pool: Pooled, model: str) -> bool:
     return any(standing(task).baseline for (m, _), task in pool.tasks.items() if m == model)
 
 
@@ -101,7 +101,7 @@ def _keys(lists: Chosen, dataset: str) -> list[Key]:
     return list({key: None for g in groups for keys in g.values() for key in keys})
 
 
-def _numbered(lists: Chosen, pool: Pool, places: Mapping[tuple[int, Key], int]) -> list[dict[str, Any]]:
+def _numbered(lists: Chosen, pool: Pooled, places: Mapping[tuple[int, Key], int]) -> list[dict[str, Any]]:
     """Return the lists with models, datasets and pairs as numbers."""
     numbered = []
     for (model, dataset), by in lists.items():
@@ -111,7 +111,7 @@ def _numbered(lists: Chosen, pool: Pool, places: Mapping[tuple[int, Key], int]) 
     return numbered
 
 
-def _dataset(pool: Pool, dataset: str, source: Source, tasks: Tasks) -> dict[str, Any]:
+def _dataset(pool: Pooled, dataset: str, source: PictureSource, tasks: Tasks) -> dict[str, Any]:
     total = max((len(t.rows) for (_, d), t in tasks.items() if d == dataset), default=0)
     return {
         "label": dataset,
@@ -123,7 +123,7 @@ def _dataset(pool: Pool, dataset: str, source: Source, tasks: Tasks) -> dict[str
 
 
 def _pairs(
-    pool: Pool, dataset: str, keys: Sequence[Key], tasks: Tasks, source: Source, album: _Album
+    pool: Pooled, dataset: str, keys: Sequence[Key], tasks: Tasks, source: PictureSource, album: _Album
 ) -> Iterator[tuple[Key, dict[str, Any]]]:
     """Yield every pair with what is shown of it; pictures are decoded in threads, one a case."""
     findings: dict[str, list[str]] = {}
@@ -159,7 +159,7 @@ def _pairs(
                 )
 
 
-def _scene(source: Source, case_id: str, findings: Sequence[str]) -> _Scene:
+def _scene(source: PictureSource, case_id: str, findings: Sequence[str]) -> _Scene:
     """Decode one case; whatever cannot be read is left out and said."""
     case = source.cases.get(case_id)
     if case is None:
@@ -182,7 +182,7 @@ def _outlined(case: Case, finding: str) -> tuple[str, tuple[int, int]]:
     return outline(region), region.frame
 
 
-def _maps(pool: Pool, model: str, dataset: str, keys: Sequence[Key], task: MeasuredTask) -> dict[Key, Map]:
+def _maps(pool: Pooled, model: str, dataset: str, keys: Sequence[Key], task: MeasuredTask) -> dict[Key, Map]:
     """Return the maps of a model: those that the run kept, and those that were made elsewhere."""
     run, label = pool.owners[model]
     maps = maps_of(run, label, dataset, keys)

@@ -10,7 +10,7 @@ from medground.benchmarks.printing import text
 from medground.benchmarks.results import QUESTIONS, Answer, Cell
 from medground.errors import MedgroundError
 from medground.reporting.composition import Composition, Section
-from medground.reporting.figures.base import Figure
+from medground.reporting.figures.base import ReportFigure
 from medground.reporting.runs import Run
 from medground.reporting.sources import Images, open_source
 from medground.reporting.verdicts import SIGNS
@@ -24,9 +24,9 @@ from medground.reporting.xbench.figures.ranks import ranking
 from medground.reporting.xbench.figures.searching import gain_of_searching
 from medground.reporting.xbench.figures.thresholds import threshold_curves
 from medground.reporting.xbench.layout import BY_CLASS, tables_of
-from medground.reporting.xbench.pool import Pool, pools
+from medground.reporting.xbench.pool import Pooled, pools
 from medground.reporting.xbench.standing import standing
-from medground.reporting.xbench.verdict import Judged, brief, judged
+from medground.reporting.xbench.verdict import VerdictOnModel, brief, judged
 
 MANY = 3
 """Names in the title, and models with a line of their own; where there are more, they are counted."""
@@ -48,7 +48,7 @@ def compose(runs: Sequence[Run], images: Images) -> Composition:
 class _Part:
     """Everything under one protocol."""
 
-    def __init__(self, pool: Pool, anchor: str, images: Images) -> None:
+    def __init__(self, pool: Pooled, anchor: str, images: Images) -> None:
         self.pool, self.anchor = pool, anchor
         self.sources = {d: open_source(_owner(pool, d), d, images) for d in pool.datasets}
         self.judged = [m for m in pool.models if not _is_baseline(pool, m)]
@@ -68,7 +68,7 @@ class _Part:
         return f"{models or 'Baselines'} on {where}"
 
     @cached_property
-    def verdicts(self) -> list[Judged]:
+    def verdicts(self) -> list[VerdictOnModel]:
         """One a model that is no baseline and a dataset."""
         return [judged(self.pool, model, dataset) for model, dataset in self.pool.tasks if model in self.judged]
 
@@ -126,7 +126,7 @@ class _Part:
             f"{self.anchor}-verdict", f"Does it look at the evidence?{suffix}", "xbench/verdict.html", content
         )
 
-    def _results(self, anchor: str, dataset: str, suffix: str, more: Sequence[Figure]) -> Section:
+    def _results(self, anchor: str, dataset: str, suffix: str, more: Sequence[ReportFigure]) -> Section:
         pool, source = self.pool, self.sources[dataset]
         printed = published.published_rows(source.component)
         by_class = [metric for metric in BY_CLASS if metric in pool.metrics(dataset)]
@@ -143,46 +143,46 @@ class _Part:
             anchor, f"{source.title}{suffix}", "results.html", content, list(tables_of(pool, dataset, printed)), drawn
         )
 
-    def _across(self) -> list[Figure]:
+    def _across(self) -> list[ReportFigure]:
         """Return the figures over all datasets."""
         by_finding = findings_against(self.pool, f"{self.anchor}-auc-findings")
         found = [self._scatter(), by_finding, gain_of_searching(self.pool, f"{self.anchor}-searching")]
         return [figure for figure in found if figure is not None]
 
-    def _scatter(self) -> Figure:
+    def _scatter(self) -> ReportFigure:
         """Return AUC against pointing; the paper's pointing stands beside it where all is about one of its datasets."""
         rows = published.published_rows(self.sources[self.pool.datasets[0]].component)
         printed = {row.model: float(row.values["pointing", ""][0]) for row in rows if ("pointing", "") in row.values}
         return auc_against_pointing(self.pool, f"{self.anchor}-auc", printed if len(self.pool.datasets) == 1 else {})
 
 
-def _owner(pool: Pool, dataset: str) -> Run:
+def _owner(pool: Pooled, dataset: str) -> Run:
     """Return the first run that holds a dataset."""
     return next(pool.owners[model][0] for model, d in pool.tasks if d == dataset)
 
 
-def _is_baseline(pool: Pool, model: str) -> bool:
+def _is_baseline(pool: Pooled, model: str) -> bool:
     return any(standing(task).baseline for (m, _), task in pool.tasks.items() if m == model)
 
 
-def _overall(pool: Pool, model: str, dataset: str, metric: str) -> Cell | None:
+def _overall(pool: Pooled, model: str, dataset: str, metric: str) -> Cell | None:
     return pool.cell(model, dataset, metric, pool.whole(metric))
 
 
-def _size(pool: Pool, dataset: str, title: str) -> str:
+def _size(pool: Pooled, dataset: str, title: str) -> str:
     task = pool.tasks_on(dataset)[0]
     sizes = [count(task["cases"], "case"), count(task["patients"], "patient"), count(task["pairs"], "region")]
     return f"{title}: {', '.join(sizes)}"
 
 
-def _intervals(pool: Pool) -> str:
+def _intervals(pool: Pooled) -> str:
     how = pool.facts["intervals"]
     if not how["replicates"]:
         return "none"
     return f"{100 * how['level']:g} %, {how['replicates']:,} replicates, seed {how['seed']}: {how['how']}"
 
 
-def _baselines(pool: Pool, dataset: str, title: str) -> str:
+def _baselines(pool: Pooled, dataset: str, title: str) -> str:
     """Say what the baselines of a dataset reach."""
     sentences = []
     for task in pool.tasks_on(dataset):
@@ -195,7 +195,7 @@ def _baselines(pool: Pool, dataset: str, title: str) -> str:
     return f"{title}: {'; '.join(sentences)}." if sentences else ""
 
 
-def _remarks(pool: Pool) -> Iterator[str]:
+def _remarks(pool: Pooled) -> Iterator[str]:
     """Yield what must be known of the whole comparison."""
     for dataset in pool.datasets:
         tasks = pool.tasks_on(dataset)

@@ -9,7 +9,7 @@ from medground.benchmarks.printing import heading
 from medground.benchmarks.xbench.specs import fixed, recognition_specs
 from medground.reporting.tables import Table
 from medground.reporting.xbench.model_table import Column, Counts, model_table
-from medground.reporting.xbench.pool import Pool
+from medground.reporting.xbench.pool import Pooled
 from medground.reporting.xbench.published import PublishedRow
 
 RECOGNITION = tuple(spec.name for spec in recognition_specs())
@@ -17,7 +17,7 @@ BY_CLASS = ("pointing", "dice@best", "iou@best", "auc", "f1@0.5")
 _BY = {"class": "finding", "view": "view", "size": "size of the region"}
 
 
-def tables_of(pool: Pool, dataset: str, printed: Sequence[PublishedRow]) -> Iterator[Table]:
+def tables_of(pool: Pooled, dataset: str, printed: Sequence[PublishedRow]) -> Iterator[Table]:
     """Yield the tables of a dataset; those of one family take turns on the page."""
     yield from _overall(pool, dataset, printed)
     for metric in BY_CLASS:
@@ -28,7 +28,7 @@ def tables_of(pool: Pool, dataset: str, printed: Sequence[PublishedRow]) -> Iter
             yield _by_group(pool, dataset, metric, scope, ())
 
 
-def _overall(pool: Pool, dataset: str, printed: Sequence[PublishedRow]) -> Iterator[Table]:
+def _overall(pool: Pooled, dataset: str, printed: Sequence[PublishedRow]) -> Iterator[Table]:
     """Yield the means over classes."""
     have = pool.metrics(dataset)
     wholes = {
@@ -49,12 +49,12 @@ def _overall(pool: Pool, dataset: str, printed: Sequence[PublishedRow]) -> Itera
         yield replace(table, family="Overall", choice=name)
 
 
-def _overlaps(pool: Pool, what: str) -> list[str]:
+def _overlaps(pool: Pooled, what: str) -> list[str]:
     unsearched = [fixed(what, tau) for tau in pool.facts["protocol"]["fixed"]]
     return [*unsearched, *(f"{what}{part}" for part in ("@best", "_gap", "_floor", "_gain"))]
 
 
-def _by_group(pool: Pool, dataset: str, metric: str, scope: str, printed: Sequence[PublishedRow]) -> Table:
+def _by_group(pool: Pooled, dataset: str, metric: str, scope: str, printed: Sequence[PublishedRow]) -> Table:
     name = heading(pool.spec(metric))
     groups = pool.findings(dataset) if scope == "class" else pool.groups(dataset, scope)
     columns = [Column(group, metric, scope, group) for group in groups]

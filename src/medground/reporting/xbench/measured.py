@@ -16,7 +16,7 @@ from medground.benchmarks.xbench.pairs import Floats, Pairs
 from medground.benchmarks.xbench.protocol import Protocol
 from medground.metrics.values import none_if_nan
 from medground.reporting.runs import Run
-from medground.reporting.xbench.selection import Key, Outcome, Scored
+from medground.reporting.xbench.selection import Key, Outcome, ScoredPair
 from medground.running.reading import read_rows
 
 
@@ -51,9 +51,9 @@ class MeasuredTask:
         return cls(dict(zip(keys, lean, strict=True)), places, values, tau, protocol)
 
     @cached_property
-    def scored(self) -> Sequence[Scored]:
+    def scored(self) -> Sequence[ScoredPair]:
         """Every pair, reduced to what the choice of cases depends on."""
-        return [Scored(key, self.value(key, "dice@best"), self.outcome(key)) for key in self.rows]
+        return [ScoredPair(key, self.value(key, "dice@best"), self.outcome(key)) for key in self.rows]
 
     def value(self, key: Key, metric: str) -> float | None:
         """Return one measure of one pair; None where undefined."""

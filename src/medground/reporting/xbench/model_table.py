@@ -13,7 +13,7 @@ from medground.benchmarks.xbench.specs import recognition_specs
 from medground.metrics.spec import MetricSpec
 from medground.reporting.tables import Entry, Head, Kind, Mark, Table, best_two
 from medground.reporting.words import count
-from medground.reporting.xbench.pool import Pool
+from medground.reporting.xbench.pool import Pooled
 from medground.reporting.xbench.published import PublishedRow
 from medground.reporting.xbench.standing import standing
 
@@ -35,7 +35,7 @@ class Column:
 
 
 def model_table(
-    pool: Pool,
+    pool: Pooled,
     dataset: str,
     title: str,
     columns: Sequence[Column],
@@ -58,7 +58,7 @@ def model_table(
 
 @dataclass(frozen=True)
 class _Rows:
-    pool: Pool
+    pool: Pooled
     dataset: str
     columns: Sequence[Column]
 

@@ -16,7 +16,7 @@ Record = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Pool:
+class Pooled:
     """Models of several runs side by side.
 
     Attributes:
@@ -28,7 +28,7 @@ class Pool:
     owners: Mapping[str, tuple[Run, str]]
 
     @classmethod
-    def of(cls, runs: Sequence[Run]) -> Pool:
+    def of(cls, runs: Sequence[Run]) -> Pooled:
         """Pool runs.
 
         A model that several runs measured alike (a baseline, usually) is taken once. Where they have different models
@@ -147,10 +147,10 @@ def _identity(run: Run, label: str) -> frozenset[tuple[str, str]]:
     return frozenset((entry["path"][1], entry["fingerprint"]) for entry in plan if entry["path"][0] == label)
 
 
-def pools(runs: Sequence[Run]) -> list[Pool]:
+def pools(runs: Sequence[Run]) -> list[Pooled]:
     """Part runs by protocol and coverage of the intervals: others never share a table."""
     parted: dict[str, list[Run]] = {}
     for run in runs:
         choices = run.data["protocol"], run.summary.level
         parted.setdefault(repr(choices), []).append(run)
-    return [Pool.of(together) for together in parted.values()]
+    return [Pooled.of(together) for together in parted.values()]

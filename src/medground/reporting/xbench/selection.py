@@ -33,7 +33,7 @@ SIZES: tuple[tuple[int, int], ...] = (
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredPair:
     """One pair of a model, reduced to what the choice depends on.
 
     Attributes:
@@ -53,7 +53,7 @@ Chosen = Mapping[tuple[str, str], Lists]
 """(model, dataset) -> its lists."""
 
 
-def lists_of(pairs: Sequence[Scored], overall: int, each: int, seed: int) -> dict[str, dict[Group, list[Key]]]:
+def lists_of(pairs: Sequence[ScoredPair], overall: int, each: int, seed: int) -> dict[str, dict[Group, list[Key]]]:
     """Return the lists of one model on one dataset: over all findings and for each.
 
     Args:
@@ -69,7 +69,7 @@ def lists_of(pairs: Sequence[Scored], overall: int, each: int, seed: int) -> dic
     return lists
 
 
-def _lists(pairs: Sequence[Scored], n: int, seed: int) -> dict[Group, list[Key]]:
+def _lists(pairs: Sequence[ScoredPair], n: int, seed: int) -> dict[Group, list[Key]]:
     valued = [pair for pair in pairs if pair.value is not None]
     upwards = sorted(valued, key=lambda pair: (pair.value, pair.outcome == "hit"))
     return {
@@ -85,7 +85,7 @@ def _shuffled(key: Key, seed: int) -> bytes:
     return hashlib.sha256(repr((seed, key)).encode()).digest()
 
 
-def choose(tasks: Mapping[tuple[str, str], Sequence[Scored]], most: int, seed: int) -> Chosen:
+def choose(tasks: Mapping[tuple[str, str], Sequence[ScoredPair]], most: int, seed: int) -> Chosen:
     """Return the lists of every (model, dataset), as long as lets the report hold at most ``most`` pictures."""
     for overall, each in SIZES:
         chosen = {task: lists_of(pairs, overall, each, seed) for task, pairs in tasks.items()}

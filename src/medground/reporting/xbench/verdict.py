@@ -11,7 +11,7 @@ from medground.benchmarks.results import QUESTIONS, Verdict
 from medground.benchmarks.xbench.specs import fixed
 from medground.reporting.verdicts import SIGNS, WORDS, figures
 from medground.reporting.words import count
-from medground.reporting.xbench.pool import Pool
+from medground.reporting.xbench.pool import Pooled
 from medground.reporting.xbench.standing import standing
 
 
@@ -27,7 +27,7 @@ class Answered:
 
 
 @dataclass(frozen=True)
-class Judged:
+class VerdictOnModel:
     """Every answer on one model and dataset.
 
     Attributes:
@@ -45,12 +45,12 @@ class Judged:
     warnings: tuple[str, ...]
 
 
-def judged(pool: Pool, model: str, dataset: str) -> Judged:
+def judged(pool: Pooled, model: str, dataset: str) -> VerdictOnModel:
     """Return the answers on a model and dataset."""
     of = [v for v in pool.verdicts if (v.model, v.dataset) == (model, dataset)]
     answers = tuple(_answered(v, pool) for v in of)
     task = pool.tasks[model, dataset]
-    return Judged(model, dataset, answers, tuple(_calibration(pool, model, dataset)), tuple(_warnings(task)))
+    return VerdictOnModel(model, dataset, answers, tuple(_calibration(pool, model, dataset)), tuple(_warnings(task)))
 
 
 def brief(verdicts: Sequence[Verdict]) -> str:
@@ -62,7 +62,7 @@ def _lower(title: str) -> str:
     return f"{title[:1].lower()}{title[1:]}"
 
 
-def _answered(verdict: Verdict, pool: Pool) -> Answered:
+def _answered(verdict: Verdict, pool: Pooled) -> Answered:
     return Answered(
         SIGNS[verdict.answer],
         WORDS[verdict.answer],
@@ -72,7 +72,7 @@ def _answered(verdict: Verdict, pool: Pool) -> Answered:
     )
 
 
-def _calibration(pool: Pool, model: str, dataset: str) -> Iterator[str]:
+def _calibration(pool: Pooled, model: str, dataset: str) -> Iterator[str]:
     tau = pool.facts["protocol"]["fixed"][0]
     gap, plain = (pool.cell(model, dataset, m, pool.whole(m)) for m in ("dice_gap", fixed("dice", tau)))
     if gap is None or gap.value is None or plain is None or plain.value is None:

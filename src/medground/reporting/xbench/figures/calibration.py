@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from medground.reporting.figures.base import GREY, Figure, Trace, axis, series
-from medground.reporting.xbench.pool import Pool
+from medground.reporting.figures.base import GREY, ReportFigure, Trace, axis, series
+from medground.reporting.xbench.pool import Pooled
 
 
-def reliability(pool: Pool, dataset: str, anchor: str) -> Figure:
+def reliability(pool: Pooled, dataset: str, anchor: str) -> ReportFigure:
     """Return the reliability diagram of a dataset, all findings together."""
     perfect = {"x": [0, 1], "y": [0, 1], "mode": "lines", "name": "perfect", "line": {"dash": "dot", "width": 1.5}}
     traces: list[Trace] = [{**GREY, **perfect, "hoverinfo": "skip"}]
@@ -25,7 +25,7 @@ def reliability(pool: Pool, dataset: str, anchor: str) -> Figure:
                 }
             )
     unit = {"range": [-0.02, 1.02]}
-    return Figure(
+    return ReportFigure(
         anchor,
         "Reliability",
         "Mean probability of each of ten bins against the share in which the finding is present. Below the dotted line "

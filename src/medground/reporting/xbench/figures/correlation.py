@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from medground.reporting.figures.base import GREY, Figure, Trace, axis, percent, percents, series, text
+from medground.reporting.figures.base import GREY, ReportFigure, Trace, axis, percent, percents, series, text
 from medground.reporting.words import count
-from medground.reporting.xbench.pool import Pool
+from medground.reporting.xbench.pool import Pooled
 
 
-def auc_against_pointing(pool: Pool, anchor: str, printed: Mapping[str, float]) -> Figure:
+def auc_against_pointing(pool: Pooled, anchor: str, printed: Mapping[str, float]) -> ReportFigure:
     """Return the figure.
 
     Args:
@@ -36,10 +36,10 @@ def auc_against_pointing(pool: Pool, anchor: str, printed: Mapping[str, float]) 
         "yaxis": axis("pointing, %", rangemode="tozero"),
         "xaxis2": {"domain": [0.94, 1], "visible": False, "range": [0, 2]},
     }
-    return Figure(anchor, "AUC against pointing", " ".join(dict.fromkeys(notes)), {"": traces}, layout)
+    return ReportFigure(anchor, "AUC against pointing", " ".join(dict.fromkeys(notes)), {"": traces}, layout)
 
 
-def findings_against(pool: Pool, anchor: str) -> Figure | None:
+def findings_against(pool: Pooled, anchor: str) -> ReportFigure | None:
     """Return AUC against pointing with one point a finding, for each model and for all together; None without any."""
     choices: dict[str, list[Trace]] = {}
     notes: list[str] = []
@@ -57,7 +57,7 @@ def findings_against(pool: Pool, anchor: str) -> Figure | None:
         return None
     caption = "One point a finding, on the cases that have both figures. " + "; ".join(notes) + "."
     layout = {"xaxis": axis("AUC, %"), "yaxis": axis("pointing, %", rangemode="tozero")}
-    return Figure(anchor, "AUC against pointing, by finding", caption, choices, layout, "Model")
+    return ReportFigure(anchor, "AUC against pointing, by finding", caption, choices, layout, "Model")
 
 
 def _agreement(entry: Mapping[str, Any]) -> str:
@@ -68,7 +68,7 @@ def _agreement(entry: Mapping[str, Any]) -> str:
     return f"R² {entry['r2']:.2f}{said} over {count(entry['n'], 'finding')}"
 
 
-def _findings(pool: Pool, entry: Mapping[str, Any], labels: Mapping[str, str]) -> Iterator[Trace]:
+def _findings(pool: Pooled, entry: Mapping[str, Any], labels: Mapping[str, str]) -> Iterator[Trace]:
     known = [(p, r) for p, r in zip(entry["points"], entry["residuals"], strict=True) if p["model"] in labels]
     for model in dict.fromkeys(point["model"] for point, _ in known):
         own = [(point, residual) for point, residual in known if point["model"] == model]
@@ -87,7 +87,7 @@ def _line_through(entry: Mapping[str, Any]) -> Trace:
     return _line({**entry, "auc": [point["auc"] for point in entry["points"]]})
 
 
-def _points(pool: Pool, fit: Mapping[str, Any], labels: Mapping[str, str]) -> Iterator[Trace]:
+def _points(pool: Pooled, fit: Mapping[str, Any], labels: Mapping[str, str]) -> Iterator[Trace]:
     points = zip(fit["models"], fit.get("auc", []), fit.get("pointing", []), fit.get("residuals", []), strict=True)
     for model, auc, pointing, residual in points:
         if model not in labels:

@@ -7,11 +7,11 @@ from typing import Any
 
 from medground.benchmarks.printing import heading
 from medground.benchmarks.results import Cell
-from medground.reporting.figures.base import GREY, Figure, Trace, axis, percent, series, text, with_bars
-from medground.reporting.xbench.pool import Pool
+from medground.reporting.figures.base import GREY, ReportFigure, Trace, axis, percent, series, text, with_bars
+from medground.reporting.xbench.pool import Pooled
 
 
-def size_against_pointing(pool: Pool, dataset: str, anchor: str) -> Figure:
+def size_against_pointing(pool: Pooled, dataset: str, anchor: str) -> ReportFigure:
     """Return pointing and Dice by size of the region."""
     groups = pool.groups(dataset, "size")
     places = [short(group) for group in groups]
@@ -30,7 +30,7 @@ def size_against_pointing(pool: Pool, dataset: str, anchor: str) -> Figure:
         }
         traces.append(_reference(pool, dataset, metric, "size", groups, places) | look)
         choices[heading(pool.spec(metric))] = traces
-    return Figure(
+    return ReportFigure(
         anchor,
         "Size of the region",
         "Bars: interval by patients. Grey line: what a map that has not seen the picture reaches.",
@@ -48,7 +48,7 @@ def short(group: str) -> str:
     return band.replace("below ", "< ")
 
 
-def forest(pool: Pool, dataset: str, anchor: str, metrics: Sequence[str]) -> Figure:
+def forest(pool: Pooled, dataset: str, anchor: str, metrics: Sequence[str]) -> ReportFigure:
     """Return every finding as a line, with every model on it."""
     findings = pool.findings(dataset)
     models = pool.models_on(dataset)
@@ -67,7 +67,7 @@ def forest(pool: Pool, dataset: str, anchor: str, metrics: Sequence[str]) -> Fig
             traces.append(_reference(pool, dataset, metric, "class", findings, list(lines), across=True) | look)
         choices[heading(pool.spec(metric))] = traces
     names = {"tickvals": list(lines), "ticktext": [text(f) for f in findings], "autorange": "reversed"}
-    return Figure(
+    return ReportFigure(
         anchor,
         "By finding",
         "Bars: interval by patients. Upright grey ticks: what a map that has not seen the picture reaches.",
@@ -82,12 +82,12 @@ def forest(pool: Pool, dataset: str, anchor: str, metrics: Sequence[str]) -> Fig
     )
 
 
-def _cells(pool: Pool, model: str, dataset: str, metric: str, scope: str, groups: Sequence[str]) -> list[Cell | None]:
+def _cells(pool: Pooled, model: str, dataset: str, metric: str, scope: str, groups: Sequence[str]) -> list[Cell | None]:
     return [pool.cell(model, dataset, metric, scope, group) for group in groups]
 
 
 def _reference(
-    pool: Pool,
+    pool: Pooled,
     dataset: str,
     metric: str,
     scope: str,

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from medground.benchmarks.printing import heading
-from medground.reporting.figures.base import Figure, Trace, axis, percent, series
+from medground.reporting.figures.base import ReportFigure, Trace, axis, percent, series
 from medground.reporting.runs import unique_names
-from medground.reporting.xbench.pool import Pool
+from medground.reporting.xbench.pool import Pooled
 
 
-def ranking(pool: Pool, dataset: str, anchor: str) -> Figure | None:
+def ranking(pool: Pooled, dataset: str, anchor: str) -> ReportFigure | None:
     """Return the figure, or None where no run has ranked several models on the dataset.
 
     Args:
@@ -29,7 +29,7 @@ def ranking(pool: Pool, dataset: str, anchor: str) -> Figure | None:
     if not choices:
         return None
     most = max(len(traces) for traces in choices.values())
-    return Figure(
+    return ReportFigure(
         anchor,
         "How firm the ranking is",
         "Point: rank by the printed figure, 1 is best. Bar: ranks when the patients are drawn again. Where bars "
@@ -44,7 +44,7 @@ def ranking(pool: Pool, dataset: str, anchor: str) -> Figure | None:
     )
 
 
-def _place(pool: Pool, model: str, record: Mapping[str, Any]) -> Trace:
+def _place(pool: Pooled, model: str, record: Mapping[str, Any]) -> Trace:
     bars = {"type": "data", "symmetric": False, "thickness": 1.5, "width": 4}
     bars |= {"array": [record["high"] - record["rank"]], "arrayminus": [record["rank"] - record["low"]]}
     look = series(pool.models, model)

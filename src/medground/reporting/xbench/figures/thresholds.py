@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from medground.benchmarks.results import Cell
 from medground.benchmarks.xbench.specs import fixed
-from medground.reporting.figures.base import Figure, Trace, axis, percent, percents, series
-from medground.reporting.xbench.pool import Pool
+from medground.reporting.figures.base import ReportFigure, Trace, axis, percent, percents, series
+from medground.reporting.xbench.pool import Pooled
 
 MEAN = "mean over classes"
 
 
-def threshold_curves(pool: Pool, dataset: str, anchor: str) -> Figure:
+def threshold_curves(pool: Pooled, dataset: str, anchor: str) -> ReportFigure:
     """Return the figure of a dataset: the mean over classes first, then every finding."""
     steps = pool.facts["protocol"]["steps"]
     taus = [k / steps for k in range(steps + 1)]
@@ -27,7 +27,7 @@ def threshold_curves(pool: Pool, dataset: str, anchor: str) -> Figure:
     for finding in curves:
         curves[finding] += _points(pool, dataset, "" if finding == MEAN else finding)
     searched = "searched on the scored cases: optimistic" if pool.facts["optimistic"] else "searched on other patients"
-    return Figure(
+    return ReportFigure(
         anchor,
         "Dice by threshold",
         f"Hollow: a fixed threshold. Filled: the threshold {searched}. A curve that is highest at 0 has its best Dice "
@@ -38,7 +38,7 @@ def threshold_curves(pool: Pool, dataset: str, anchor: str) -> Figure:
     )
 
 
-def _points(pool: Pool, dataset: str, finding: str) -> Iterator[Trace]:
+def _points(pool: Pooled, dataset: str, finding: str) -> Iterator[Trace]:
     """Yield fixed and searched points of every model; searched ones where a single threshold holds for the curve."""
     scope, group = ("class", finding) if finding else ("macro", "")
     searched: dict[str, set[float]] = {}
