@@ -48,6 +48,7 @@ from medground.running.identity import refuse_another_run
 from medground.running.journal import Journal
 from medground.running.jsonable import to_json, to_yaml
 from medground.running.lock import LOCK_FILE, FolderLock
+from medground.running.manifest import FORMAT
 from medground.running.pictures import changed
 from medground.running.plan import Chunk, Plan, TaskPlan
 from medground.running.tables import table_files
@@ -133,10 +134,26 @@ class Store:
             return
         if (self.folder / "run.yaml").exists():
             self._refuse_old_format()
+            self._refuse_other_format()
             refuse_another_run(self.folder / "run.yaml", self._config, self._say)
         else:
             self._refuse_foreign_files()
         self.put("run.yaml", to_yaml(self._config))
+
+    def _refuse_other_format(self) -> None:
+        """Raise RunError where another version wrote the manifest; one that cannot be read is rewritten."""
+        try:
+            stated = json.loads((self.folder / "manifest.json").read_text(encoding="utf-8"))["format"]
+        except (OSError, ValueError, TypeError, LookupError):
+            return
+        if stated != FORMAT:
+            raise RunError(
+                "the run folder was written by another version of medground",
+                where=self.folder / "manifest.json",
+                expected=f"format {FORMAT}",
+                got=f"format {stated}",
+                fix="run the same run file in another folder, or afresh in this one: medground run FILE --fresh",
+            )
 
     def _refuse_old_format(self) -> None:
         if (self.folder / "rows").is_dir() and not (self.folder / READINGS).exists():
