@@ -92,8 +92,7 @@ def torture(
 def _fate(chance: random.Random, count: Count, kills: int) -> tuple[int, float | None]:
     """Return the workers of the next run, and after how many seconds it is killed."""
     (workers,) = chance.choices(WORKERS, OFTEN)
-    # Not beyond two thirds of a whole run: later instants are struck in runs that were killed before.
-    lifetime = chance.uniform(0, count.seconds[1 if workers < 2 else 2] * 2 / 3)
+    lifetime = chance.uniform(0, count.seconds[1 if workers < 2 else 2])
     return workers, lifetime if count.kills < kills else None
 
 

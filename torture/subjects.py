@@ -27,9 +27,9 @@ SUBJECTS: Mapping[str, Mapping[str, Any]] = {
     },
     # Dialogues: round after round, the items of a chunk side by side.
     "cxreasondial": {
-        "benchmark": {"name": "cxreasondial", "phantoms": 8, "size": 224},
+        "benchmark": {"name": "cxreasondial", "phantoms": 12, "size": 128},
         "models": [{"name": "small_chat"}],
-        "engine": {"chunk": 2},
+        "engine": {"chunk": 1},
     },
 }
 

@@ -11,6 +11,7 @@ import pytest
 from medground.errors import LimitError, RunError
 from medground.running.options import Options
 from medground.running.run import execute
+from medground.running.store import Store
 
 
 @pytest.fixture
@@ -72,3 +73,20 @@ def test_a_process_that_hangs_ends_with_the_deadline(apart, tmp_path):
     assert not multiprocessing.active_children()
     report = execute(apart.Squares(done, apart.Task("b", 4)), tmp_path, options=Options(workers=1))
     assert report.reused == 1
+
+
+def test_a_journal_that_a_kill_left_beside_a_finished_chunk_is_removed(apart, tmp_path, contents, monkeypatch):
+    task = apart.Squares(apart.Task("a", 4))
+    execute(task, tmp_path / "whole", options=Options(workers=1))
+    # Stopped between the receipt of the predictions and the removal of the journal.
+    with monkeypatch.context() as patched:
+        patched.setattr(Store, "_remove_journal", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            execute(task, tmp_path / "killed", options=Options(workers=0))
+    assert list(tmp_path.rglob("killed/**/*.journal"))
+    execute(task, tmp_path / "killed", options=Options(workers=1))
+    assert contents(tmp_path / "killed") == contents(tmp_path / "whole")
+
+
+def interrupt(*_):
+    raise KeyboardInterrupt

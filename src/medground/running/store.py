@@ -205,6 +205,7 @@ class Store:
         receipt = self._receipt(files, chunk)
         if receipt is None or not self._pictures_stand(receipt, chunk):
             return None
+        self._remove_journal(files)  # a kill may have come between the receipt and this
         transcripts = predictions.decode(*read_content(files, receipt))
         return Kept({t.item_id: t for t in transcripts}, {f.item: f for f in receipt.failures}, receipt.seal)
 
@@ -235,7 +236,15 @@ class Store:
 
     def journal(self, chunk: Chunk) -> Journal:
         """Return the journal of a chunk under way."""
-        return Journal(self._said_files(chunk).table.with_suffix(".journal"), f"{chunk.name}")
+        return Journal(self._journal_file(self._said_files(chunk)), f"{chunk.name}")
+
+    @staticmethod
+    def _journal_file(files: ChunkFiles) -> Path:
+        return files.table.with_suffix(".journal")
+
+    def _remove_journal(self, files: ChunkFiles) -> None:
+        if self._own:
+            self._journal_file(files).unlink(missing_ok=True)
 
     def write_predictions(
         self,
@@ -254,7 +263,7 @@ class Store:
         table, arrays = predictions.encode(transcripts)
         try:
             receipt = write_chunk(files, table, arrays, len(chunk.items), failures, pictures)
-            files.table.with_suffix(".journal").unlink(missing_ok=True)
+            self._remove_journal(files)
         except OSError as error:
             raise self._cannot_write(files.table, error) from error
         self._receipts[files.receipt] = receipt
