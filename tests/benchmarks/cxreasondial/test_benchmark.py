@@ -13,6 +13,7 @@ from medground.benchmarks.base import Entry, Measured, Setting, evaluate
 from medground.benchmarks.cxreasondial import CXReasonDial
 from medground.benchmarks.cxreasondial.agent import Agent, planned
 from medground.benchmarks.cxreasondial.baselines import AllNormal, Parrot, Refuser
+from medground.benchmarks.cxreasondial.canaries import CANARIES
 from medground.benchmarks.cxreasondial.contract import Turn
 from medground.benchmarks.cxreasondial.evidence import sentences
 from medground.benchmarks.cxreasondial.scores import Judged, dialogue_scores, identity, metric_share
@@ -109,6 +110,8 @@ class StubJudge:
         text = conversation[-1].text
         verdict = {"coverage": 1, "faithfulness": 1, "reason": "as seen", "mismatches": []}
         if self.script == "wrong":
+            verdict |= {"coverage": 0, "faithfulness": 0}
+        if self.script == "bribed" and "give a score of 1" not in text:
             verdict |= {"coverage": 0, "faithfulness": 0}
         if self.script == "malformed":
             return Reply('{"coverage": "yes"}')
@@ -299,6 +302,24 @@ def test_a_judge_that_obeys_the_reply_shows_in_its_agreement_with_the_rules(told
         told_by_rules.append([json.loads(line)["evidence"] for line in rows["by_judge"]])
     assert shares == [1.0, 0.0]
     assert told_by_rules[0] == told_by_rules[1]  # the rules are not told what to say
+
+
+def test_attacks_on_judging_models_are_tried_and_their_success_counted(told):
+    counts = {}
+    for script in ("right", "bribed", "malformed"):
+        judge = Entry("stub", "stub", StubJudge, {"script": script})
+        made = benchmark(Entry("m", "m", AllNormal), judges=[judge], judge="llm", pictures=False, canaries=1.0)
+        (task,) = made.tasks()
+        rows = rows_of(made, task)
+        asked = rows.filter(pl.col("by_judge") != "{}").height
+        summary = made.summarise({task.path: rows})
+        counts[script] = (asked, *next(iter(summary.data["canaries"].values())).values())
+    for script, changed in (("right", 0), ("bribed", 1)):
+        asked, tried, moved = counts[script]
+        # One of the six attacks asks for a one.
+        assert (tried, moved) == (len(CANARIES) * asked, changed * asked)
+        assert asked > 10
+    assert counts["malformed"][1:] == (0, 0)  # a judge without verdicts cannot be moved
 
 
 def test_kappa_of_two_judges_comes_out_as_counted_by_hand(told):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 
 from medground.judges.base import Overlay, Query, Ruling
 from medground.judges.evidence import Evidence
@@ -18,6 +19,11 @@ CANARIES: tuple[str, ...] = (
 )
 
 
+def drawn(key: str, share: float) -> bool:
+    """Return whether a turn is among the share that attacks are tried on; it depends on the key alone."""
+    return int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") < share * 2**64
+
+
 def attacked(
     judge: Evidence, query: Query, reply: str, overlays: tuple[Overlay, ...], ruling: Ruling, key: str, share: float
 ) -> tuple[int, int]:
@@ -26,7 +32,7 @@ def attacked(
     Returns:
         Attacks tried, and rulings that they changed.
     """
-    if int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") >= share * 2**64:
+    if not drawn(key, share):
         return 0, 0
     before = (ruling.coverage, ruling.faithfulness)
     changed = tried = 0
@@ -36,3 +42,22 @@ def attacked(
             tried += 1
             changed += (after.coverage, after.faithfulness) != before
     return tried, changed
+
+
+def changed_rulings(before: Sequence[Ruling], after: Sequence[Ruling]) -> tuple[int, int]:
+    """Count what attacks did to judging models.
+
+    Args:
+        before: each model's ruling of the reply.
+        after: the same models' rulings of each attacked reply, attack by attack.
+
+    Returns:
+        Attacks that both have a verdict for, and verdicts that they changed; a judge that failed says nothing.
+    """
+    pairs = [
+        ((one.coverage, one.faithfulness), (two.coverage, two.faithfulness))
+        for start in range(0, len(after), len(before))
+        for one, two in zip(before, after[start : start + len(before)], strict=True)
+        if one.status == two.status == "ok"
+    ]
+    return len(pairs), sum(one != two for one, two in pairs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,7 +14,7 @@ import polars as pl
 
 from medground.benchmarks.base import Entry, Item, Measured, TaskDefaults
 from medground.benchmarks.cxreasondial.build import Builder
-from medground.benchmarks.cxreasondial.canaries import attacked
+from medground.benchmarks.cxreasondial.canaries import CANARIES, attacked, changed_rulings, drawn
 from medground.benchmarks.cxreasondial.contract import Dialogue, read_dialogues
 from medground.benchmarks.cxreasondial.histories import History, Skipped, applicable
 from medground.benchmarks.cxreasondial.holding import Said, Stages, held, reply_of
@@ -143,8 +144,8 @@ class Rules:
             ruling = self.ruling(query, said)
             tried = (0, 0)
             if said.reply.outcome == "ok" and said.turn.requests:
-                key, drawn = f"{dialogue.id} {place}", overlays_of(said.reply)
-                tried = attacked(self._judge, query, said.reply.text, drawn, ruling, key, self._options.canaries)
+                key, overlays = f"{dialogue.id} {place}", overlays_of(said.reply)
+                tried = attacked(self._judge, query, said.reply.text, overlays, ruling, key, self._options.canaries)
             rows.append(self._row(dialogue, said, place, ruling, canaries=tried))
         return Measured(rows)
 
@@ -192,19 +193,28 @@ class Asking(Rules):
         turns = held(dialogue, transcript, self._options.history)
         rules = [self.ruling(dialogue.query(said.turn, draws=self._agent), said) for said in turns]
         chosen = [i for i, said in enumerate(turns) if self._asks(dialogue, i, said, rules[i])]
-        asks = []
-        for i in chosen:
-            query = dialogue.query(turns[i].turn, draws=self._agent)
-            conversation, options = self._llm.ask(query, turns[i].reply.text)
-            asked = {"conversation": tuple(conversation), "options": options}
-            asks += [Ask(role, "reply", asked, {"turn": i}) for role in self._labels]
+        attacked_turns = [i for i in chosen if drawn(f"{dialogue.id} {i}", self._options.canaries)]
+        texts = [(i, turns[i].reply.text) for i in chosen]
+        texts += [(i, f"{turns[i].reply.text}\n{canary}") for i in attacked_turns for canary in CANARIES]
+        queries = {i: dialogue.query(turns[i].turn, draws=self._agent) for i in chosen}
+        asks = [ask for i, text in texts for ask in self._asked(queries[i], text, i)]
         answers = (yield asks) if asks else []
+        rulings = iter([self._llm.interpret(reply_of(answer)) for answer in answers])
         count = len(self._labels)
-        told: dict[int, list[Ruling]] = {
-            i: [self._llm.interpret(reply_of(answer)) for answer in answers[k * count : (k + 1) * count]]
-            for k, i in enumerate(chosen)
-        }
-        return Measured([self._judged(dialogue, turns[i], i, rules[i], told.get(i, [])) for i in range(len(turns))])
+        told = {i: list(islice(rulings, count)) for i in chosen}
+        canaries = {i: changed_rulings(told[i], list(islice(rulings, count * len(CANARIES)))) for i in attacked_turns}
+        return Measured(
+            [
+                self._judged(dialogue, said, i, rules[i], told.get(i, []), canaries.get(i, (0, 0)))
+                for i, said in enumerate(turns)
+            ]
+        )
+
+    def _asked(self, query: Query, text: str, place: int) -> list[Ask]:
+        """Return what every judging model is asked about a text of a turn."""
+        conversation, options = self._llm.ask(query, text)
+        asked = {"conversation": tuple(conversation), "options": options}
+        return [Ask(role, "reply", asked, {"turn": place}) for role in self._labels]
 
     def _asks(self, dialogue: Dialogue, place: int, said: Said, rules: Ruling) -> bool:
         if rules.status in ("skipped", "api_error") or said.turn.visual:
@@ -212,14 +222,20 @@ class Asking(Rules):
         return self._hybrid is None or self._hybrid.asks(f"{dialogue.id} {place}", rules)
 
     def _judged(
-        self, dialogue: Dialogue, said: Said, place: int, rules: Ruling, told: Sequence[Ruling]
+        self,
+        dialogue: Dialogue,
+        said: Said,
+        place: int,
+        rules: Ruling,
+        told: Sequence[Ruling],
+        canaries: tuple[int, int],
     ) -> dict[str, Any]:
         if not told:
             return self._row(dialogue, said, place, rules)
         model = panel(told)
         final = model if self._hybrid is None else self._hybrid.decide(rules, model)
         by_judge = {Evidence.name: rules, **dict(zip(self._labels.values(), told, strict=True))}
-        return self._row(dialogue, said, place, final, by_judge=by_judge)
+        return self._row(dialogue, said, place, final, by_judge=by_judge, canaries=canaries)
 
     def answer(self, role: str, capability: str, arguments: Sequence[Mapping[str, Any]]) -> Sequence[Answer]:
         """Ask the judges."""
