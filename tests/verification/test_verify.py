@@ -150,3 +150,19 @@ def test_stand_in_values_follow_the_name() -> None:
     assert variance.max() < 1.5
     assert float(standin.parameter("logit_scale", ())) == 2.0
     assert abs(float(standin.parameter("w", (100, 400)).std()) - 1 / 20) < 0.001
+
+
+@pytest.mark.parametrize("method", ["predict", "match", "ground", "__init__", "image_features", "embed", "scale"])
+def test_a_sabotaged_method_of_the_shipped_class_fails(
+    method: str, cases_of: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from medground.models.radiology.clip import Clip
+
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("sabotaged")
+
+    folder = edited(cases_of("clip"), tmp_path / "cases", ["patch32_short"])
+    assert all(result.passed for result in verify("clip", folder))
+    monkeypatch.setattr(Clip, method, broken)
+    with pytest.raises(RuntimeError, match="sabotaged"):
+        verify("clip", folder)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from torch.nn import functional
+import torch
 
 from medground.models.checkpoints import load_weights, read_weights
 from medground.models.layers.openai_names import clip_source
 from medground.models.radiology import clip
 from medground.verification.cases import Array, Case, Shapes, count
+from medground.verification.shipped import shipped_outputs
 
 
 def config_of(shapes: Shapes) -> Any:
@@ -39,17 +40,14 @@ def outputs(case: Case) -> dict[str, Array]:
     model = case.golden.keep("network", case.key(), lambda: network(case))
     tokens = clip.image_tokens(model, case.tensor("image"))
     texts = clip.text_vectors(model, case.tensor("tokens"))
-    normed = functional.normalize(texts, dim=-1)
-    cosine = functional.normalize(tokens[:, 0], dim=-1) @ normed.T
-    logits = cosine * model.logit_scale.exp()
-    side = int(np.sqrt(tokens.shape[1] - 1))
-    maps = (functional.normalize(tokens[:, 1:], dim=-1) @ normed.T).transpose(1, 2)
+    said = shipped_outputs("clip", model, case.tensor("image"), case.tensor("tokens"))
+    logits = torch.from_numpy(np.array(said["scaled"]))
     return {
         "image_embedding": tokens[:, 0].numpy(),
         "text_embedding": texts.numpy(),
-        "cosine": cosine.numpy(),
+        "cosine": said["scores"],
         "logits_per_image": logits.numpy(),
         "softmax_over_prompts": logits.softmax(-1).numpy(),
-        "patch_text_map": maps.reshape(*cosine.shape, side, side).numpy(),
+        "patch_text_map": said["maps"],
         "patch_rows": tokens[:, 1:][:, case.numbers("patch_rows")].numpy(),
     }
