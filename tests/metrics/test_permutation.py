@@ -10,6 +10,7 @@ from hypothesis import given, strategies as st
 
 from medground.metrics.bootstrap import Clusters
 from medground.metrics.classification import auc, average_precision
+from medground.metrics.differences import REACHED, compare_aucs, correct
 from medground.metrics.permutation import AUC, AVERAGE_PRECISION, max_t, sign_flip, swap_calls, swap_ranks
 
 DRAWS = 199
@@ -88,3 +89,12 @@ def test_swaps_of_ranks_are_enumerated(metric: str) -> None:
     shares = [abs(difference(np.array(s)[codes])) >= observed * (1 - 1e-9) for s in product((False, True), repeat=5)]
     p, _ = swap_ranks(truth, first, second, Clusters(codes, 5), metric)  # type: ignore[arg-type]  # one of the two
     assert p == pytest.approx(np.mean(shares))
+
+
+def test_a_family_too_large_for_its_patients_says_so() -> None:
+    by = Clusters(np.arange(8), 8)
+    truth = np.repeat([1.0, 0.0], 4)
+    found = [compare_aucs(truth, truth, np.zeros(8), by, seed=i, draws=199) for i in range(14)]
+    least = 14 * found[0].finest
+    assert least > REACHED
+    assert {d.family for d in correct(found, "classes")} == {f"14 classes, Holm: no p can fall below {least:.2g}"}
