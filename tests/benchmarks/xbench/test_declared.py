@@ -12,7 +12,7 @@ from medground.benchmarks.xbench.declared import card_for, excluded_of, hold, ho
 from medground.config import parse_run_file
 from medground.datasets.base import Case, DatasetInfo
 from medground.declared import read_declared, read_patients, refuse_idle
-from medground.errors import ConfigError, ModelError
+from medground.errors import ConfigError, DataError, ModelError
 from medground.models.base import ModelInfo
 from medground.models.precomputed import Precomputed
 from medground.reporting.xbench.standing import standing
@@ -33,8 +33,24 @@ class Data:
         return self._cases
 
 
+class Unread(Precomputed):
+    """Precomputed maps of which none are read here."""
+
+    reads_elsewhere = False
+
+
 def entry(**declared: Any) -> Entry:
-    return Entry("m", "precomputed", Precomputed, {}, declared=Declared(**declared))
+    return Entry("m", "precomputed", Unread, {}, declared=Declared(**declared))
+
+
+def test_maps_made_elsewhere_are_joined_under_the_names_that_they_have(tmp_path: Path) -> None:
+    (tmp_path / "scores.csv").write_text("case_id,finding,score\n00000_000.png,tumour,0.5\n")
+    words = Declared(findings={"Mass": "tumour"})
+    lines = list(hold(Entry("m", "precomputed", Precomputed, {"maps": tmp_path}, declared=words), {"d": Data("1")}))
+    assert any("scores.csv: 1 of 2 cases and findings found" in line for line in lines)
+    other = Entry("m", "precomputed", Precomputed, {"maps": tmp_path})
+    with pytest.raises(DataError, match="nothing in scores"):
+        list(hold(other, {"d": Data("1")}))
 
 
 def out(*ids: str) -> dict[str, Any]:
