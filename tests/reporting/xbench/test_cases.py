@@ -147,8 +147,8 @@ def test_the_album_stays_within_its_bounds(finished: Path, monkeypatch: pytest.M
 def test_seen_cases_are_not_shown(run_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from medground.reporting.xbench import measured
 
-    def half_seen(folder: Path, path: tuple[str, ...]) -> pl.DataFrame:
-        rows = read_rows(folder, path)
+    def half_seen(folder: Path, path: tuple[str, ...], reading: str | None = None) -> pl.DataFrame:
+        rows = read_rows(folder, path, reading)
         return rows.with_columns((pl.col("case_id") < "case15").alias("seen"))
 
     read_rows = measured.read_rows
