@@ -284,3 +284,25 @@ def test_what_is_no_map(grid):
 
     with pytest.raises(ImageError, match="shape"):
         upsample(grid, (4, 4))
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.tuples(st.integers(1, 90), st.integers(1, 90)),
+    st.tuples(st.integers(1, 60), st.integers(1, 60)),
+    st.sampled_from(RULES),
+    st.sampled_from([np.float32, np.float64]),
+    st.sampled_from([None, np.nan, np.inf, -np.inf]),
+)
+def test_a_large_map_is_read_at_once_to_the_same_bits(seed, shape, size, rule, dtype, hole):
+    rng = np.random.default_rng(seed)
+    grid = rng.normal(size=shape).astype(dtype)
+    if hole is not None:
+        grid[rng.random(shape) < 0.05] = hole
+    rows, columns = _resampling.plain_taps(shape[0], size[0], rule), _resampling.plain_taps(shape[1], size[1], rule)
+    out = np.empty(size)
+    with np.errstate(all="ignore"):
+        expected = _resampling._in_two_ways(grid.astype(np.float64), rows, columns)
+        _resampling.at_once(grid, rows[:4], columns[:4], out)
+    assert np.array_equal(out, expected, equal_nan=True)

@@ -96,6 +96,20 @@ def framed_taps(cells: int, out: int, rule: Rule, extent: Fraction, offset: Frac
 
 def read(grid: NDArray[np.float64], rows: Taps, columns: Taps) -> NDArray[np.float64]:
     """Return the grid read at rows and columns, ``(len(rows), len(columns))`` float64; NaN where either is unseen."""
+    if grid.size > rows.first.size * columns.first.size and not config.DISABLE_JIT:
+        out = np.empty((rows.first.size, columns.first.size))
+        at_once(grid, rows[:4], columns[:4], out)
+    else:
+        out = _in_two_ways(grid, rows, columns)
+    if not rows.seen.all():
+        out[~rows.seen] = np.nan
+    if not columns.seen.all():
+        out[:, ~columns.seen] = np.nan
+    return out
+
+
+def _in_two_ways(grid: NDArray[np.float64], rows: Taps, columns: Taps) -> NDArray[np.float64]:
+    """Return the mean of both orders of blending: what a small grid needs for a large picture."""
     wide = blend(grid[:, columns.first], grid[:, columns.second], columns.weight_first, columns.weight_second)
     above, below = rows.weight_first[:, None], rows.weight_second[:, None]
     tall = blend(grid[rows.first], grid[rows.second], above, below)
@@ -106,10 +120,6 @@ def read(grid: NDArray[np.float64], rows: Taps, columns: Taps) -> NDArray[np.flo
     else:
         out = np.empty((rows.first.size, columns.first.size))
         cross(wide, tall, rows[:4], columns[:4], out)
-    if not rows.seen.all():
-        out[~rows.seen] = np.nan
-    if not columns.seen.all():
-        out[:, ~columns.seen] = np.nan
     return out
 
 
@@ -140,4 +150,39 @@ def cross(
             vertical = min(max(a * of_upper + b * of_lower, min(a, b)), max(a, b))
             a, b = row[left[j]], row[right[j]]
             horizontal = min(max(a * of_left[j] + b * of_right[j], min(a, b)), max(a, b))
+            out[i, j] = 0.5 * (vertical + horizontal)
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba ships no types
+def between(a: float, b: float, of_a: float, of_b: float) -> float:
+    """Return what :func:`blend` does, of two numbers; NaN stays NaN."""
+    mixed = a * of_a + b * of_b
+    low, high = min(a, b), max(a, b)
+    if mixed < low:
+        return low
+    return high if mixed > high else mixed
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba ships no types
+def at_once(
+    grid: NDArray[np.float64],
+    rows: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]],
+    columns: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]],
+    out: NDArray[np.float64],
+) -> None:
+    """Write to ``out`` what two blends and :func:`cross` give, from the four cells of each pixel alone.
+
+    Where a map is larger than the picture that it is laid on, most of its cells are never asked for.
+    """
+    above, below, of_above, of_below = rows
+    left, right, of_left, of_right = columns
+    for i in range(out.shape[0]):
+        upper, lower, of_upper, of_lower = grid[above[i]], grid[below[i]], of_above[i], of_below[i]
+        for j in range(out.shape[1]):
+            a, b = float(upper[left[j]]), float(upper[right[j]])
+            c, d = float(lower[left[j]]), float(lower[right[j]])
+            first, second = between(a, b, of_left[j], of_right[j]), between(c, d, of_left[j], of_right[j])
+            vertical = between(first, second, of_upper, of_lower)
+            first, second = between(a, c, of_upper, of_lower), between(b, d, of_upper, of_lower)
+            horizontal = between(first, second, of_left[j], of_right[j])
             out[i, j] = 0.5 * (vertical + horizontal)

@@ -322,7 +322,9 @@ def apply(
 
 
 def _grid(grid_map: ArrayLike) -> NDArray[np.float64]:
-    grid = np.asarray(grid_map, dtype=np.float64)
+    grid = np.asarray(grid_map)
+    if grid.dtype not in (np.float32, np.float64):  # both are read exactly as they are
+        grid = grid.astype(np.float64)
     if grid.ndim != 2 or grid.size == 0:
         raise ImageError("a map has the wrong shape", expected="(h, w), both at least 1", got=grid.shape)
     return grid
