@@ -86,8 +86,8 @@ def test_it_fits_the_window_and_draws_every_figure(resized: Opened) -> None:
     width = page.viewport_size["width"]
     assert page.evaluate("document.documentElement.scrollWidth") == width
     canvases = page.locator(".plot .canvas")
-    assert canvases.count() == 5
-    for k in range(5):
+    assert canvases.count() == 8
+    for k in range(8):
         assert canvases.nth(k).locator("svg.main-svg").count() > 0
         assert canvases.nth(k).bounding_box()["width"] <= width
 
