@@ -224,7 +224,8 @@ def test_equal_pictures_are_encoded_once(name: str, zoo: Any, pictures: list[Rad
     assert model.encoded_images == before + 2
     assert (scores.raw[0] == scores.raw[2]).all()
     turned = model.match([pictures[0]], [["an effusion", "a nodule"]])
-    assert np.abs(turned.raw[0, ::-1] - scores.raw[0]).max() < 1e-5
+    # Raw scores of some models are in the hundreds: float32 holds seven digits of them.
+    np.testing.assert_allclose(turned.raw[0, ::-1], scores.raw[0], rtol=1e-5, atol=1e-5)
 
 
 def test_kad_matches_by_its_own_loss(zoo: Any, pictures: list[Radiograph]) -> None:
