@@ -119,8 +119,8 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
     """Return the member of ``names`` that ``name`` most likely meant, or None when nothing is close."""
     pool = list(names)
     folded = {n.casefold(): n for n in pool}
-    found = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.5)
-    return folded[found[0]] if found else None
+    near = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.5)
+    return folded[near[0]] if near else None
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str | None:

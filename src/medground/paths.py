@@ -9,14 +9,14 @@ from pathlib import Path
 from medground.errors import DatasetError
 
 
-def resolve_inside(root: Path, name: str, allowed: Sequence[Path] = (), *, said: str | None = None) -> Path:
+def resolve_inside(root: Path, name: str, allowed: Sequence[Path] = (), *, shown: str | None = None) -> Path:
     """Return ``root / name`` with links followed, if it lies inside ``root`` or an allowed folder.
 
     Args:
         root: where names start.
         name: of a file or folder, which need not exist.
         allowed: other folders that it may lie in.
-        said: what a message calls it; by default the name.
+        shown: what a message calls it; by default the name.
 
     Raises:
         DatasetError: the table names a file outside, by ``..``, an absolute path or a link, or a link leads nowhere.
@@ -24,12 +24,12 @@ def resolve_inside(root: Path, name: str, allowed: Sequence[Path] = (), *, said:
     try:
         path = (root / name).resolve()
     except (OSError, RuntimeError, ValueError) as error:  # links in a circle, and names that are none
-        raise DatasetError("a table names no file", where=said or name, got=str(error)) from error
+        raise DatasetError("a table names no file", where=shown or name, got=str(error)) from error
     homes = [root.resolve(), *(folder.resolve() for folder in allowed)]
     if not any(path.is_relative_to(home) for home in homes):
         raise DatasetError(
             "a table names a file outside its dataset's folder",
-            where=said or name,
+            where=shown or name,
             expected=f"a path inside {root}",
             got=str(path),
             fix="correct the table, or allow that folder by name: allow_outside: [FOLDER] in the run file",

@@ -80,8 +80,8 @@ def plausible(session: Session) -> list[str]:
     lines: list[str] = []
     for entry in session.datasets:
         cases = entry.shared().cases()
-        found = [*turned(cases), *doubts(cases)]
-        certain = [doubt for doubt in found if doubt.certain]
+        doubtful = [*turned(cases), *doubts(cases)]
+        certain = [doubt for doubt in doubtful if doubt.certain]
         if certain and session.run.implausible == "refuse":
             raise DatasetError(
                 f"{entry.label} cannot be right: {certain[0]}",
@@ -89,7 +89,7 @@ def plausible(session: Session) -> list[str]:
                 got="; ".join(map(str, certain[1:3])) or None,
                 fix="medground validate FILE lists it all; `implausible: accept` in the run file runs all the same",
             )
-        lines += [f"{entry.label}: {doubt}" for doubt in found]
+        lines += [f"{entry.label}: {doubt}" for doubt in doubtful]
     return lines
 
 

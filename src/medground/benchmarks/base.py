@@ -385,4 +385,4 @@ def _reading(task: Task, players: Mapping[str, Any]) -> Callable[[Item, Transcri
     if not task.reading_roles:
         return task.measurer().measure
     reading = task.open_reading({role: players[role] for role in task.reading_roles})
-    return lambda item, said: answer_all(reading.read(item, said), reading.answer, task.batch_size)[0]
+    return lambda item, transcript: answer_all(reading.read(item, transcript), reading.answer, task.batch_size)[0]

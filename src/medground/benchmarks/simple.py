@@ -67,9 +67,9 @@ class Simple:
         """
         raise TypeError(f"{type(self).__name__} has no converse(), and was given {item.item_id!r} and {loaded!r}")
 
-    def read(self, item: Item, said: Transcript) -> Reads | Mapping[str, float | None]:
+    def read(self, item: Item, transcript: Transcript) -> Reads | Mapping[str, float | None]:
         """Return the value of every metric, after asking those whom a reading names."""
-        raise TypeError(f"{type(self).__name__} has no read(), and was given {item.item_id!r} and {said!r}")
+        raise TypeError(f"{type(self).__name__} has no read(), and was given {item.item_id!r} and {transcript!r}")
 
     def cluster(self, item: Item) -> str | None:
         """Return the patient, where it is known: items of one are never taken for independent."""

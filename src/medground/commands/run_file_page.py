@@ -125,7 +125,7 @@ def _type(annotation: Any) -> str:
     plain = isinstance(annotation, type) and not get_args(annotation)
     text = annotation.__name__ if plain else str(annotation)
     text = re.sub(r"typing\.|medground\.[\w.]+\.", "", text).replace(" | ", " or ").replace("NoneType", "None")
-    text = re.sub(r"Literal\[([^]]*)\]", lambda found: found[1].replace(", ", " or ").replace("'", "`"), text)
+    text = re.sub(r"Literal\[([^]]*)\]", lambda match: match[1].replace(", ", " or ").replace("'", "`"), text)
     return re.sub(r"^Union\[(.*), ([^,]*)\]$", r"\1 or \2", text)
 
 

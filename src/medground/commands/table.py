@@ -108,8 +108,8 @@ def _best(
             # As they are printed, so that what looks equal is marked alike.
             printed = [round((rows[place][metric].value or 0.0) * spec.scale, digits) for place in places]
             values = {str(k): value for k, value in enumerate(printed)}
-            found = best_two(values, list(values), low_is_good=spec.direction == "lower")
-            marks |= {places[int(k)]: mark for k, mark in found.items()}
+            best = best_two(values, list(values), low_is_good=spec.direction == "lower")
+            marks |= {places[int(k)]: mark for k, mark in best.items()}
     return marks
 
 

@@ -58,9 +58,9 @@ def _dataset(label: str, entry: Any) -> Iterator[Check]:
         problems = [str(problem) for problem in dataset.check()] if isinstance(dataset, Checking) else []
         if not problems:
             dataset.cases()
-        found = [] if problems else doubts(dataset.cases())
-        problems += [str(doubt) for doubt in found if doubt.certain]
-        lines = [f"doubt: {doubt}" for doubt in found if not doubt.certain]
+        doubtful = [] if problems else doubts(dataset.cases())
+        problems += [str(doubt) for doubt in doubtful if doubt.certain]
+        lines = [f"doubt: {doubt}" for doubt in doubtful if not doubt.certain]
         lines += dataset.report().lines() if isinstance(dataset, Reporting) else []
     except MedgroundError as error:
         yield Check(f"dataset {label}", ok=False, details=tuple(str(error).splitlines()))

@@ -104,11 +104,11 @@ class ChestXDet(PublishedDataset):
         for record in records:
             by_image.setdefault(record.image, []).append(record)
         ledger.listed = set(by_image)
-        repeated = [image for image, found in by_image.items() if len(found) > 1]
+        repeated = [image for image, entries in by_image.items() if len(entries) > 1]
         if repeated:
             ledger.remark("images with several records; their boxes are united", *repeated)
-        for image, found in by_image.items():
-            shapes = {f: [r.shapes[f] for r in found if f in r.shapes] for f in self.findings}
+        for image, entries in by_image.items():
+            shapes = {f: [r.shapes[f] for r in entries if f in r.shapes] for f in self.findings}
             regions = {f: Region.union(*(part for parts in shapes[f] for part in parts)) for f in shapes if shapes[f]}
             yield Draft(image, {f: f in regions if f in annotated else None for f in self.findings}, regions)
 

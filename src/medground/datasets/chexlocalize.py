@@ -145,20 +145,20 @@ class CheXlocalize(PublishedDataset):
             case = self._picture_key(Path(PurePosixPath(row["Path"])))
             lateral = (row.get("Frontal/Lateral") or "").casefold() == "lateral"
             view = "LATERAL" if lateral else row.get("AP/PA") or _view(case)
-            said = _Row({name: truth(row[column]) for column, name in names.items()}, view)
-            if rows.setdefault(case, said) != said:
+            labelled = _Row({name: truth(row[column]) for column, name in names.items()}, view)
+            if rows.setdefault(case, labelled) != labelled:
                 ledger.problem("an image has two rows that differ", where, got=case)
         return rows
 
     def _located(self, ledger: Ledger) -> Truth:
         """Return the regions of every image of the ground truth; masks go before outlines of the same finding."""
-        found: Truth = {}
+        truth: Truth = {}
         for kind, read in (("annotations", read_outlines), ("segmentations", read_masks)):
             if self.ground_truth in {"both", kind}:
                 path = self._ground_truth_file(kind, ledger)
                 for case, parts in (read(path, Vocabulary(self.info), ledger) if path else {}).items():
-                    found.setdefault(case, {}).update(parts)
-        return found
+                    truth.setdefault(case, {}).update(parts)
+        return truth
 
     def _ground_truth_file(self, kind: str, ledger: Ledger) -> Path | None:
         """Return one of the two files; None where it is absent and the other one may serve alone."""

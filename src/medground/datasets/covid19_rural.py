@@ -78,10 +78,10 @@ class Covid19Rural(PublishedDataset):
 
     def _outlines(self) -> Sequence[Path]:
         folder = self._annotations() / "jpgs" / "jsons"
-        found = sorted(p for p in folder.glob("*.json") if not p.name.startswith("."))
-        if not found:
+        paths = sorted(p for p in folder.glob("*.json") if not p.name.startswith("."))
+        if not paths:
             raise absent(self.root, ["jpgs/jsons/*.json"], [ANNOTATIONS, "."], self.info)
-        return found
+        return paths
 
     def _chosen(self, outlines: Mapping[str, Path], ledger: Ledger) -> Iterable[str]:
         if self.split_file is None and self.split == "all":
@@ -132,16 +132,16 @@ def _opacity(content: Mapping[str, Any], where: str, ledger: Ledger) -> tuple[in
             continue
         ledger.remark(f"outlines labelled {label!r} taken as opacity", where)
         try:
-            made = _outline(frame, points, kind)
+            outline = _outline(frame, points, kind)
         except RegionError as error:
             if "outside" not in error.what:
                 ledger.problem(error.what, where, expected=error.expected, got=error.got)
             else:
                 ledger.remark("outlines dropped because they lie outside their picture", where)
             continue
-        if made.notes:
+        if outline.notes:
             ledger.remark("outlines clipped at the edge of their picture", where)
-        regions.append(made)
+        regions.append(outline)
     return lungs, Region.union(*regions) if regions else None
 
 

@@ -52,9 +52,9 @@ class LazyRegions(Mapping[str, Region]):
 
 def as_regions(parts: Mapping[str, Region | Maker]) -> Mapping[str, Region]:
     """Return regions by finding: a plain mapping where all of them are made, else a :class:`LazyRegions`."""
-    made = {finding: part for finding, part in parts.items() if isinstance(part, Region)}
-    if len(made) == len(parts):
-        return made
+    regions = {finding: part for finding, part in parts.items() if isinstance(part, Region)}
+    if len(regions) == len(parts):
+        return regions
     makers = {f: p if isinstance(p, Maker) else Maker(partial(_itself, p), p.fingerprint()) for f, p in parts.items()}
     return LazyRegions(makers)
 

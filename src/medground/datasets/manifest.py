@@ -134,14 +134,14 @@ class Manifest(FolderDataset):
         shapes: dict[str, list[Shape]] = defaultdict(list)
         for shape in entry.shapes:
             shapes[shape.finding].append(shape)
-        made: dict[str, Region | Maker] = {}
+        regions: dict[str, Region | Maker] = {}
         for finding in self.findings:
             if finding in shapes:
                 try:
-                    made[finding] = region_of(shapes[finding], self.frame, self._inside)
+                    regions[finding] = region_of(shapes[finding], self.frame, self._inside)
                 except DataError as error:
                     ledger.problem(error.what, str(error.where), expected=error.expected, got=error.got)
-        return as_regions(made)
+        return as_regions(regions)
 
     def _index(self) -> NamedPictures:
         return NamedPictures()
@@ -172,9 +172,9 @@ class _Names:
         if self._ignored or self._aliases:
             for entry in entries:
                 labels, entry.labels = entry.labels, {}
-                for finding, said in labels.items():
+                for finding, present in labels.items():
                     if self._of(finding) not in self._ignored:
-                        entry.say(self._of(finding), said, f"{entry.where}, labels.{finding}", ledger)
+                        entry.say(self._of(finding), present, f"{entry.where}, labels.{finding}", ledger)
                 named = (shape._replace(finding=self._of(shape.finding)) for shape in entry.shapes)
                 entry.shapes = [shape for shape in named if shape.finding not in self._ignored]
 
@@ -182,9 +182,9 @@ class _Names:
         return self._aliases.get(name, name)
 
     def _judge(self, met: Mapping[str, str], ledger: Ledger) -> None:
-        found = {self._of(name): where for name, where in met.items()}
+        places = {self._of(name): where for name, where in met.items()}
         folded: dict[str, str] = {}
-        for name, where in found.items():
+        for name, where in places.items():
             if name in self._ignored:
                 continue
             if self.asked and name not in self.asked:
@@ -194,5 +194,5 @@ class _Names:
             elif folded.setdefault(name.casefold(), name) != name:
                 ledger.problem("one finding has two spellings", where, expected=folded[name.casefold()], got=name)
         for name in self.asked:
-            if name not in found:
-                ledger.problem(f"the manifest never mentions {name!r}", "findings", expected=", ".join(found) or None)
+            if name not in places:
+                ledger.problem(f"the manifest never mentions {name!r}", "findings", expected=", ".join(places) or None)

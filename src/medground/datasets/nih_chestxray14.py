@@ -119,7 +119,7 @@ class NihChestXray14(PublishedDataset):
         """Read the box table by position: its header has nine fields and its rows six, or nine."""
         path = self._find("BBox_List_2017.csv")
         vocabulary = Vocabulary(self.info)
-        found: dict[str, dict[str, Region]] = defaultdict(dict)
+        regions: dict[str, dict[str, Region]] = defaultdict(dict)
         count = 0
         for line, row in enumerate(read_rows(path), start=1):
             where, sizes = f"{path.name} line {line}", [number(field) for field in row[2:6]]
@@ -137,14 +137,14 @@ class NihChestXray14(PublishedDataset):
                 ledger.problem(error.what, where, expected=error.expected, got=error.got)
                 continue
             image, count = Path(row[0]).stem, count + 1
-            earlier = found[image].get(finding)
-            found[image][finding] = Region.union(earlier, region) if earlier else region
+            earlier = regions[image].get(finding)
+            regions[image][finding] = Region.union(earlier, region) if earlier else region
         ledger.counts |= {
             "boxes": count,
-            "images with boxes": len(found),
-            "patients with boxes": len({patient_of(image) for image in found}),
+            "images with boxes": len(regions),
+            "patients with boxes": len({patient_of(image) for image in regions}),
         }
-        return found
+        return regions
 
     def _entries(self, ledger: Ledger) -> Mapping[str, _Entry]:
         """Read the image labels; its header's brackets hold commas, so columns are taken by name."""
@@ -183,6 +183,6 @@ def _labels(
 def _positives(vocabulary: Vocabulary, text: str) -> tuple[frozenset[str], str | None]:
     """Return the classes of ``A|B`` (none for ``No Finding``), and the first name that is no class."""
     names = [name.strip() for name in text.split("|") if name.strip().casefold() not in {"", "no finding"}]
-    found = {name: vocabulary.get(name) for name in names}
-    strange = next((name for name, finding in found.items() if finding is None), None)
-    return frozenset(finding for finding in found.values() if finding), strange
+    known = {name: vocabulary.get(name) for name in names}
+    strange = next((name for name, finding in known.items() if finding is None), None)
+    return frozenset(finding for finding in known.values() if finding), strange

@@ -124,13 +124,13 @@ class Phantom:
                     raise DatasetError(
                         "phantoms cannot be written", where=folder, got=error, fix="name a folder: root: FOLDER"
                     ) from error
-        found = _recipe(folder)
-        if found != wanted:
+        recorded = _recipe(folder)
+        if recorded != wanted:
             raise DatasetError(
                 "the folder holds other phantoms",
                 where=folder,
                 expected=wanted,
-                got=found,
+                got=recorded,
                 fix="name another folder, or give its cases, size and seed",
             )
         return folder

@@ -68,8 +68,8 @@ def turned(cases: Sequence[Case]) -> list[Doubt]:
     """Return the frames whose width and height are swapped, of some cases; what cannot be made costs its item."""
     some = spread([case for case in cases if case.regions and is_file(case.image)], LOOKED_AT)
     named = [name for case in some for name in (*case.labels, *case.regions)]
-    found = [problem for problem in check_cases(some, named) if "swapped" in problem.what]
-    return [Doubt(str(problem), certain=True) for problem in found]
+    swapped = [problem for problem in check_cases(some, named) if "swapped" in problem.what]
+    return [Doubt(str(problem), certain=True) for problem in swapped]
 
 
 def spread(cases: Sequence[Case], most: int) -> list[Case]:
@@ -111,7 +111,7 @@ NOT_APPLIED = ("EXIF orientation", "padding value", "presentation LUT")
 
 
 def _remarked(cases: Sequence[Case], read: Callable[..., Radiograph]) -> Iterator[Doubt]:
-    said: dict[str, list[str]] = {}
+    remarks: dict[str, list[str]] = {}
     for case in cases:
         try:
             steps = read(case.image, case_id=case.case_id).steps
@@ -119,8 +119,8 @@ def _remarked(cases: Sequence[Case], read: Callable[..., Radiograph]) -> Iterato
             continue
         for step in steps:
             if step.startswith(NOT_APPLIED):
-                said.setdefault(step, []).append(case.case_id)
-    for step, names in said.items():
+                remarks.setdefault(step, []).append(case.case_id)
+    for step, names in remarks.items():
         yield Doubt(f"{len(names)} of {len(cases)} pictures: {step}, such as {names[0]}", certain=False)
 
 

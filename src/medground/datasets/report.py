@@ -148,11 +148,11 @@ class Ledger:
         Raises:
             DatasetError: nothing in the table fits.
         """
-        found = join(((one,) for one in wanted), ((one,) for one in given), what=what, unit=unit)
-        found.require_some(DatasetError)
-        if found.missing or found.rewritten or (found.extra and not larger):
-            self.remark(found.line(extra=not larger), count=0)
-        return {mine[0]: theirs[0] for mine, theirs in found.matched.items()}
+        joined = join(((one,) for one in wanted), ((one,) for one in given), what=what, unit=unit)
+        joined.require_some(DatasetError)
+        if joined.missing or joined.rewritten or (joined.extra and not larger):
+            self.remark(joined.line(extra=not larger), count=0)
+        return {mine[0]: theirs[0] for mine, theirs in joined.matched.items()}
 
     def problem(self, what: str, where: str, *, expected: object = None, got: object = None) -> None:
         """Keep a problem; :meth:`raise_problems` stops at the first."""

@@ -94,7 +94,7 @@ class SiimPneumothorax(PublishedDataset):
         mixed = [image for image in negative if codes[image]]
         if mixed:
             ledger.remark("images with both a mask and a row that says there is none; the mask counts", *sorted(mixed))
-        return {image: list(found) for image, found in codes.items()}
+        return {image: list(parts) for image, parts in codes.items()}
 
 
 def _rows(path: Path, ledger: Ledger) -> Iterator[Row]:

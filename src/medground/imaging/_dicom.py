@@ -94,10 +94,10 @@ def read_dicom(data: bytes, max_pixels: int) -> Displayed:
     depth = _grey.Depth.of(header, decoder.is_encapsulated)
     with quiet():
         frame = _checked_frame(header) if decoder.is_encapsulated else _checked_length(header)
-        stored, found = (read_lossless(frame), kind) if syntax in SYNTAXES else _stored(header, decoder)
+        stored, interpretation = (read_lossless(frame), kind) if syntax in SYNTAXES else _stored(header, decoder)
     if stored.ndim == 2:
         return _remarked(_grey.displayed(stored, depth, header, kind), header)
-    if found.startswith("YBR_FULL"):
+    if interpretation.startswith("YBR_FULL"):
         stored = stored[..., :1]  # Y is the luma
     return _remarked(_grey.colour(stored, depth, kind), header)
 
@@ -162,10 +162,10 @@ def _stored(header: Dataset, decoder: Decoder) -> tuple[NDArray[Any], str]:
     causes: list[Exception] = []
     for plugin in _plugins(decoder):
         try:
-            stored, found = decoder.as_array(
+            stored, header_read = decoder.as_array(
                 header, index=0, raw=True, decoding_plugin=plugin, correct_unused_bits=False
             )
-            return np.asarray(stored), str(found["photometric_interpretation"])
+            return np.asarray(stored), str(header_read["photometric_interpretation"])
         except Exception as error:
             causes.append(error)
     raise ImageError(

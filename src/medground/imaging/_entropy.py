@@ -104,8 +104,8 @@ def _segments(data: bytes) -> Iterator[tuple[int, bytes, int]]:
 
 
 def _scan_end(data: bytes, start: int) -> int:
-    found = re.compile(rb"\xff+[^\x00\xd0-\xd7\xff]", re.DOTALL).search(data, start)
-    return len(data) if found is None else found.end() - 2
+    marker = re.compile(rb"\xff+[^\x00\xd0-\xd7\xff]", re.DOTALL).search(data, start)
+    return len(data) if marker is None else marker.end() - 2
 
 
 def _start(marker: int, body: bytes, frame: _Frame) -> None:

@@ -177,10 +177,10 @@ class _Account:
 
     def recount(self) -> list[tuple[int, Path, int]]:
         """Set the total to what is there; return when each entry was last used (ns), its path and its size."""
-        found = list(_entries(self._folder))
+        entries = list(_entries(self._folder))
         os.ftruncate(self._handle, _DIGITS)
-        self.total = sum(size for *_, size in found)
-        return found
+        self.total = sum(size for *_, size in entries)
+        return entries
 
 
 def _entries(folder: Path) -> Iterator[tuple[int, Path, int]]:

@@ -192,12 +192,12 @@ class Geometry:
         target: Size, source: Size, scale: tuple[float, float], offset: tuple[float, float]
     ) -> list[NDArray[np.int64]]:
         """Return per axis which source pixel each target pixel's centre falls on, -1 for none."""
-        found = []
+        places = []
         for out, size, s, o in zip(target, source, scale, offset, strict=True):
             # The slack keeps a place that is a whole number but for rounding from falling short of it.
             place = np.floor((np.arange(out) + 0.5 - o) / s + 1e-9).astype(np.int64)
-            found.append(np.where((place >= 0) & (place < size), place, -1))
-        return found
+            places.append(np.where((place >= 0) & (place < size), place, -1))
+        return places
 
     def covered(self, size: Size | None = None) -> NDArray[np.bool_]:
         """Return which pixels of the picture, rastered at ``size`` (by default its own), the model sees.

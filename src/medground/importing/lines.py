@@ -149,14 +149,14 @@ def pictures_by_stem(folder: Path) -> dict[str, Path]:
     Raises:
         DataError: there are none, or two have one stem.
     """
-    found: dict[str, Path] = {}
+    pictures: dict[str, Path] = {}
     for path in sorted(p for p in folder.rglob("*") if p.suffix.lower() in PICTURES and p.is_file()):
-        if path.stem in found:
-            raise DataError("two pictures have one name", where=found[path.stem], got=path)
-        found[path.stem] = path
-    if not found:
+        if path.stem in pictures:
+            raise DataError("two pictures have one name", where=pictures[path.stem], got=path)
+        pictures[path.stem] = path
+    if not pictures:
         raise DataError("there are no pictures", where=folder, expected=", ".join(PICTURES), fix="--images FOLDER")
-    return found
+    return pictures
 
 
 def located(name: str, folder: Path, where: object) -> Path:

@@ -65,13 +65,13 @@ def ranked(
                 trapezoid[r] += new_tp[r] * (precision[r] + before) * 0.5
                 new_tp[r] = 0.0
                 new_fp[r] = 0.0
-    found = np.full((3, b), np.nan)
+    values = np.full((3, b), np.nan)
     for r in range(b):
         if tp[r] > 0.0 and fp[r] > 0.0:
-            found[0, r] = twice[r] / (2.0 * tp[r] * fp[r])
-            found[1, r] = ap[r] / tp[r]
-            found[2, r] = trapezoid[r] / tp[r]
-    return found
+            values[0, r] = twice[r] / (2.0 * tp[r] * fp[r])
+            values[1, r] = ap[r] / tp[r]
+            values[2, r] = trapezoid[r] / tp[r]
+    return values
 
 
 @kernel

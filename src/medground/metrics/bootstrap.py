@@ -131,8 +131,8 @@ def bootstrap_ranking(
     def measure(weights: Weights) -> FloatArray:
         return np.stack([ranked(weights, *ranking) for ranking in rankings], axis=-1)
 
-    found = _replicate(measure, by, (3, replicates, truth.shape[1]), seed)
-    return RankReplicates(*found)
+    replicated = _replicate(measure, by, (3, replicates, truth.shape[1]), seed)
+    return RankReplicates(*replicated)
 
 
 def bootstrap_sums(values: ArrayLike, by: Clusters, replicates: int = 1000, seed: int = 0) -> FloatArray:
@@ -266,14 +266,14 @@ def _check(by: Clusters, n: int) -> None:
 
 def _replicate(measure: Callable[[Weights], FloatArray], by: Clusters, shape: tuple[int, ...], seed: int) -> FloatArray:
     """Fill (..., B, K) block by block; all NaN for fewer than two clusters."""
-    found = np.full(shape, np.nan)
+    values = np.full(shape, np.nan)
     if by.count < 2:
-        return found
+        return values
     start = 0
     for weights in cluster_weights(by.count, shape[-2], seed):
-        found[..., start : start + weights.shape[1], :] = measure(weights)
+        values[..., start : start + weights.shape[1], :] = measure(weights)
         start += weights.shape[1]
-    return found
+    return values
 
 
 def _ranking(

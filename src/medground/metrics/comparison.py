@@ -234,13 +234,13 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
         >>> holm([0.01, None, 0.04, 0.03])
         [0.03, None, 0.06, 0.06]
     """
-    made = sorted((p, i) for i, p in enumerate(p_values) if p is not None)
+    ranked = sorted((p, i) for i, p in enumerate(p_values) if p is not None)
     adjusted: list[float | None] = [None] * len(p_values)
     running = 0.0
-    for rank, (p, i) in enumerate(made):
+    for rank, (p, i) in enumerate(ranked):
         if not 0 <= p <= 1:
             raise MetricError("A p value lies outside [0, 1].", where=f"entry {i}", got=p)
-        running = max(running, min(1.0, p * (len(made) - rank)))
+        running = max(running, min(1.0, p * (len(ranked) - rank)))
         adjusted[i] = running
     return adjusted
 

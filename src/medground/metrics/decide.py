@@ -123,22 +123,22 @@ def rules(overrides: Mapping[str, Mapping[str, Any]] | None = None) -> dict[str,
         >>> rules({"overlap": {"margin": 0.02}})["overlap"].in_words()
         'margin 2 points, least 10 patients'
     """
-    made = dict(DEFAULTS)
+    rules_by_family = dict(DEFAULTS)
     for family, changes in (overrides or {}).items():
-        if family not in made:
+        if family not in rules_by_family:
             raise ConfigError(
                 "no such family of metrics",
-                expected=", ".join(made),
+                expected=", ".join(rules_by_family),
                 got=family,
-                fix=did_you_mean(family, made),
+                fix=did_you_mean(family, rules_by_family),
             )
         unknown = set(changes) - {"margin", "least", "reliability"}
         if unknown:
             raise ConfigError(
                 "a rule has no such field", where=family, expected="margin, least, reliability", got=sorted(unknown)
             )
-        made[family] = replace(made[family], **changes)
-    return made
+        rules_by_family[family] = replace(rules_by_family[family], **changes)
+    return rules_by_family
 
 
 def changes(given: Mapping[str, Rule]) -> list[str]:

@@ -106,8 +106,8 @@ def compare_means(
     if part.value is None:
         return _undefined(part, level, "no item where both models have a value")
     gain, loss = of_mean(np.maximum(d, 0), by), of_mean(np.maximum(-d, 0), by)
-    made = _tested(part, _gain_and_loss(gain, loss, part.value), level, (seed, draws), part.contribution)
-    return replace(made, gain=gain.value, loss=loss.value)
+    difference = _tested(part, _gain_and_loss(gain, loss, part.value), level, (seed, draws), part.contribution)
+    return replace(difference, gain=gain.value, loss=loss.value)
 
 
 def difference_of_groups(
@@ -222,9 +222,11 @@ def compare_macros(
         return 2 * low - 1, 2 * high - 1
 
     # A patient adds to each class what he adds to its mean: not the same as his weight times the macro mean.
-    made = _tested(part, limits, level, (seed, draws), np.sum([p.contribution for p in known], axis=0) / len(known))
+    difference = _tested(
+        part, limits, level, (seed, draws), np.sum([p.contribution for p in known], axis=0) / len(known)
+    )
     evidence = tuple(p.patients for p in known)
-    return replace(made, n=len(known), n_undefined=len(classes) - len(known), evidence=evidence)
+    return replace(difference, n=len(known), n_undefined=len(classes) - len(known), evidence=evidence)
 
 
 def compare_macro_rankings(
@@ -247,14 +249,14 @@ def compare_macro_rankings(
     """
     of = of_auc if metric == permutation.AUC else of_average_precision
     pairs = [(of(labels, first, by), of(labels, second, by)) for labels, first, second in classes]
-    found = compare_macros(pairs, level=level, draws=0)
+    difference = compare_macros(pairs, level=level, draws=0)
     defined = [c for c, (a, b) in zip(classes, pairs, strict=True) if a.value is not None and b.value is not None]
-    if found.value is None or not draws:
-        return found
+    if difference.value is None or not draws:
+        return difference
     p, differing = permutation.swap_macro_ranks(defined, by, metric, seed, draws)
-    least = permutation.finest(differing, permutation.affordable(found.n, draws))
-    p = p if found.low is not None else 1.0
-    return replace(found, p=p, differing=differing, finest=least, contribution=None)
+    least = permutation.finest(differing, permutation.affordable(difference.n, draws))
+    p = p if difference.low is not None else 1.0
+    return replace(difference, p=p, differing=differing, finest=least, contribution=None)
 
 
 def correct(differences: Sequence[Difference], what: str, seed: int = 0) -> list[Difference]:
@@ -268,24 +270,26 @@ def correct(differences: Sequence[Difference], what: str, seed: int = 0) -> list
         what: what its members are, such as ``classes``.
         seed: of the flips.
     """
-    made = [i for i, d in enumerate(differences) if d.p is not None]
-    if len(made) < 2:
+    tested = [i for i, d in enumerate(differences) if d.p is not None]
+    if len(tested) < 2:
         return list(differences)
-    columns = [differences[i].contribution for i in made]
+    columns = [differences[i].contribution for i in tested]
     kept = [column for column in columns if column is not None]
     if len(kept) == len(columns) and len({column.size for column in kept}) == 1:
         corrected = permutation.max_t(np.stack(kept, axis=1), seed).p_family.tolist()
         how = "max-T over sign flips"
     else:
-        corrected = permutation.holm_all([differences[i].p or 0.0 for i in made])
+        corrected = permutation.holm_all([differences[i].p or 0.0 for i in tested])
         # The smallest p of the family is multiplied by its size.
-        reachable = len(made) * min(differences[i].finest or 0.0 for i in made)
+        reachable = len(tested) * min(differences[i].finest or 0.0 for i in tested)
         how = "Holm" if reachable <= REACHED else f"Holm: no p can fall below {min(1.0, reachable):.2g}"
-    found = list(differences)
-    for i, p in zip(made, corrected, strict=True):
+    in_family = list(differences)
+    for i, p in zip(tested, corrected, strict=True):
         # Drawn flips waver a little: a corrected p is never below its own.
-        found[i] = replace(found[i], p_family=max(float(p), found[i].p or 0.0), family=f"{len(made)} {what}, {how}")
-    return found
+        in_family[i] = replace(
+            in_family[i], p_family=max(float(p), in_family[i].p or 0.0), family=f"{len(tested)} {what}, {how}"
+        )
+    return in_family
 
 
 def _gain_and_loss(gain: Influence, loss: Influence, value: float) -> Callable[[float], Limits]:
@@ -324,8 +328,8 @@ def _tested(
 ) -> Difference:
     """Add the p of flipping whole patients."""
     p, differing = permutation.sign_flip(contribution, *flips) if flips[1] else (None, 0)
-    made = _with_p(part, limits, level, p, differing, flips[1])
-    return replace(made, contribution=contribution)
+    difference = _with_p(part, limits, level, p, differing, flips[1])
+    return replace(difference, contribution=contribution)
 
 
 def _with_p(

@@ -116,14 +116,14 @@ def series(depths: Sequence[ArrayLike], *, resamples: int = 4000, seed: int = 12
         )
     rng = np.random.default_rng(seed)
     means = np.stack([v[rng.integers(0, v.size, (resamples, v.size))].mean(1) for v in kept], 1)
-    found = np.array([v.mean() for v in kept])
+    observed = np.array([v.mean() for v in kept])
     concordance = _concordance(kept)
     return Series(
         n=tuple(v.size for v in kept),
         n_undefined=tuple(g.size - v.size for g, v in zip(given, kept, strict=True)),
-        mean=tuple(found.tolist()),
+        mean=tuple(observed.tolist()),
         sd=tuple(float(v.std()) for v in kept),
-        slope=float(_slope(found)),
+        slope=float(_slope(observed)),
         slope_interval=_interval(_slope(means)),
         step_intervals=tuple(_interval(step) for step in np.diff(means, axis=1).T),
         concordance=concordance,

@@ -182,12 +182,12 @@ def estimate_macro(parts: Sequence[Influence], c: float = MACRO, level: float = 
         return Estimate(None, n_undefined=missing, level=level, reason="no class is defined")
     part = over_classes(known)
     if np.count_nonzero(sum(p.weight for p in known)) < 2:
-        made = _with_limits(part, None, None, level, ONE_PATIENT)
+        estimate = _with_limits(part, None, None, level, ONE_PATIENT)
     else:
         effective = macro_effective(known, c, part)
         outer, inner = (beta_limits(part.value or 0.0, effective, at) for at in (level, inner_level(level)))
-        made = _with_limits(part, outer, inner, level, None)
-    return replace(made, n=len(known), n_undefined=missing, evidence=tuple(p.patients for p in known))
+        estimate = _with_limits(part, outer, inner, level, None)
+    return replace(estimate, n=len(known), n_undefined=missing, evidence=tuple(p.patients for p in known))
 
 
 def macro_effective(parts: Sequence[Influence], c: float, whole: Influence) -> float:

@@ -83,9 +83,9 @@ def _constraints(left: Table, right: Table) -> NDArray[np.bool_]:
     """Return which marginals bind: positive ones, less one a y, which follows from the others."""
     keep_left, keep_right = left > 0, right > 0
     for k in range(right.shape[1]):
-        found = np.flatnonzero(keep_right[:, k])
-        if found.size:
-            keep_right[found[-1], k] = False
+        kept = np.flatnonzero(keep_right[:, k])
+        if kept.size:
+            keep_right[kept[-1], k] = False
     return np.concatenate([keep_left.ravel(), keep_right.ravel()])
 
 
@@ -105,8 +105,8 @@ def _newton(q: Table, held: NDArray[np.bool_], weight: float, keep: NDArray[np.b
     spread = inverse / np.sqrt(np.where(slack > 0, slack, np.inf))
 
     def solve(v: Table) -> Table:
-        found: Table = inverse * v + spread * (spread * v).sum(2, keepdims=True)
-        return found
+        step: Table = inverse * v + spread * (spread * v).sum(2, keepdims=True)
+        return step
 
     blocks = spread[..., :, None] * spread[..., None, :]
     blocks[..., np.arange(ny), np.arange(ny)] += inverse

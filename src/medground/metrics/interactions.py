@@ -138,16 +138,16 @@ def shapley_interactions(values: Array) -> Table:
         MetricError: the length is no power of two, or there are more than 14 players.
     """
     table, p = _players(values)
-    found = np.zeros((p, p))
+    indices = np.zeros((p, p))
     if p < 2:
-        return found
+        return indices
     weights = _size_weights(p - 2, lambda s: 1 / ((p - 1) * comb(p - 2, s)))
     for i in range(p):
         once = np.diff(table, axis=p - 1 - i)
         for j in range(i):
             twice = np.diff(once, axis=p - 1 - j)
-            found[i, j] = found[j, i] = float((twice.ravel() * weights).sum())
-    return found
+            indices[i, j] = indices[j, i] = float((twice.ravel() * weights).sum())
+    return indices
 
 
 def shapley_values(values: Array) -> Table:

@@ -157,13 +157,13 @@ def swap_macro_ranks(
     Returns:
         Two-sided p, and the patients whose ranks differ.
     """
-    made = []
+    ranked = []
     for labels, first, second in classes:
         truth, a = annotated(labels, first)
         _, b = annotated(labels, second)
-        made.append((truth, _mid_ranks(a), _mid_ranks(b), by.codes[~np.isnan(as_numbers(labels))]))
-    differing = [codes[one != other] for _, one, other, codes in made]
-    differs = np.unique(np.concatenate(differing)) if made else np.zeros(0, dtype=np.int64)
+        ranked.append((truth, _mid_ranks(a), _mid_ranks(b), by.codes[~np.isnan(as_numbers(labels))]))
+    differing = [codes[one != other] for _, one, other, codes in ranked]
+    differs = np.unique(np.concatenate(differing)) if ranked else np.zeros(0, dtype=np.int64)
     if not differs.size:
         return 1.0, 0
     measure = _aucs if metric == AUC else _average_precisions
@@ -171,11 +171,11 @@ def swap_macro_ranks(
     block[differs] = np.arange(differs.size) % min(differs.size, BLOCKS)
 
     def statistic(signs: Floats) -> Floats:
-        found = [measure(one, other, truth, block[codes], signs < 0) for truth, one, other, codes in made]
-        return np.asarray(np.mean(found, axis=0))
+        differences = [measure(one, other, truth, block[codes], signs < 0) for truth, one, other, codes in ranked]
+        return np.asarray(np.mean(differences, axis=0))
 
     observed = abs(float(statistic(np.ones((1, 1 + int(block.max()))))[0]))
-    draws = affordable(sum(truth.size for truth, *_ in made), draws)
+    draws = affordable(sum(truth.size for truth, *_ in ranked), draws)
     return _share_reaching(statistic, observed, differs.size, seed, draws), int(differs.size)
 
 
@@ -316,7 +316,7 @@ def _aucs(
 ) -> Floats:
     """AUC of the first minus that of the second, (rows,), after each row's swaps."""
     size = 2 * truth.size + 1
-    found = np.empty(swapped.shape[0])
+    values = np.empty(swapped.shape[0])
     positives = truth.sum()
     pairs = 2.0 * positives * (truth.size - positives)
     for r in range(swapped.shape[0]):
@@ -332,8 +332,8 @@ def _aucs(
             other += above[v, 2] * (2 * below_other + above[v, 3])
             below_one += above[v, 1]
             below_other += above[v, 3]
-        found[r] = (one - other) / pairs
-    return found
+        values[r] = (one - other) / pairs
+    return values
 
 
 @kernel
@@ -346,7 +346,7 @@ def _average_precisions(
 ) -> Floats:
     """Average precision of the first minus that of the second, (rows,), after each row's swaps."""
     size = 2 * truth.size + 1
-    found = np.empty(swapped.shape[0])
+    values = np.empty(swapped.shape[0])
     positives = truth.sum()
     for r in range(swapped.shape[0]):
         above = np.zeros((size, 4), dtype=np.int32)
@@ -368,5 +368,5 @@ def _average_precisions(
                 one += above[v, 0] * hits_one / called_one
             if above[v, 2]:
                 other += above[v, 2] * hits_other / called_other
-        found[r] = (one - other) / positives
-    return found
+        values[r] = (one - other) / positives
+    return values

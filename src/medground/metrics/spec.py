@@ -165,8 +165,8 @@ def spec_of(name: str, benchmark: str = "", given: Iterable[MetricSpec] = ()) ->
     for spec in given:
         if spec.name == name:
             return spec
-    found = _REGISTERED.get((benchmark, name)) or _REGISTERED.get(("", name))
-    return found or MetricSpec(
+    known = _REGISTERED.get((benchmark, name)) or _REGISTERED.get(("", name))
+    return known or MetricSpec(
         name, name, "none", "neither", "score", statistic="other", bounds=None, digits=3, note="not registered"
     )
 

@@ -70,10 +70,10 @@ def rank_means(
     draws = min(replicates, max(_FEWEST, _BUDGET // max(1, sums.size)))
     observed = _mean_rank(*_places(sign * _means(np.ones((1, by.count)), sums)))[0]
     drawn = cluster_weights(by.count, draws, seed)
-    found = [_places(sign * _means(weights.T.astype(np.float64), sums)) for weights in drawn]
-    if not found:
-        found = [_places(sign * _means(np.ones((1, by.count)), sums))]
-    better, alike = (np.concatenate(part) for part in zip(*found, strict=True))
+    places = [_places(sign * _means(weights.T.astype(np.float64), sums)) for weights in drawn]
+    if not places:
+        places = [_places(sign * _means(np.ones((1, by.count)), sums))]
+    better, alike = (np.concatenate(part) for part in zip(*places, strict=True))
     ranks = _mean_rank(better, alike)
     place = np.arange(array.shape[1])
     # Models alike share the places that they take.

@@ -102,7 +102,7 @@ class Prediction:
         geometry: one an image: how the grid's frame lies on the picture's pixels.
         absent: (image index, finding index) -> why there is no map.
         origin: (image index, finding index) -> (file, SHA-256) of a map that was made elsewhere.
-        said: (image index, finding index) -> what a model that answers in words replied, JSON-like, kept as it came.
+        replies: (image index, finding index) -> what a model that answers in words replied, JSON-like, kept as it came.
     """
 
     scores: NDArray[np.floating[Any]]
@@ -111,7 +111,7 @@ class Prediction:
     geometry: Sequence[Geometry]
     absent: Mapping[tuple[int, int], str] = field(default_factory=dict)
     origin: Mapping[tuple[int, int], tuple[str, str]] = field(default_factory=dict)
-    said: Mapping[tuple[int, int], Mapping[str, Any]] = field(default_factory=dict)
+    replies: Mapping[tuple[int, int], Mapping[str, Any]] = field(default_factory=dict)
 
 
 class Model(Protocol):

@@ -63,8 +63,8 @@ def check_folder(folder: Path, *, answers: bool = True) -> Integrity:
             files += 2 + (receipt.arrays is not None)
             damaged += _origin(root, folder, task, chunk, receipt, seals)
     for reading in readings:
-        found, wrong = _sums(reading, folder)
-        files, damaged = files + found, damaged + wrong
+        summed, wrong = _sums(reading, folder)
+        files, damaged = files + summed, damaged + wrong
         if (reading / "summary.json").is_file() and not (reading / SUMS).is_file():
             unsealed.append(reading.name)
     return Integrity(files, tuple(damaged), tuple(unfinished), tuple(unsealed))

@@ -191,11 +191,11 @@ class Store:
 
     def finished(self, chunk: Chunk) -> Receipt | None:
         """Return the receipt of a chunk's rows where they and what they were made from stand as written, or None."""
-        said = self._receipt(self._said_files(chunk), chunk)
+        predictions = self._receipt(self._said_files(chunk), chunk)
         rows = self._receipt(self._row_files(chunk), chunk)
-        if said is None or rows is None or rows.made_from != said.seal:
+        if predictions is None or rows is None or rows.made_from != predictions.seal:
             return None
-        if not self._pictures_stand(said, chunk):
+        if not self._pictures_stand(predictions, chunk):
             return None
         return rows
 

@@ -50,8 +50,8 @@ def parse_json(content: bytes | str, *, where: object, error: type[MedgroundErro
 
 def _encoding(content: bytes) -> str:
     """Return UTF-16 or UTF-32 where the first bytes show it; else UTF-8, with or without a mark."""
-    found = json.detect_encoding(content)
-    return "utf-8-sig" if found == "utf-8" else found
+    encoding = json.detect_encoding(content)
+    return "utf-8-sig" if encoding == "utf-8" else encoding
 
 
 def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:

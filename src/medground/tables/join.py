@@ -119,10 +119,10 @@ def join(wanted: Iterable[Key], given: Iterable[Key], *, what: str, unit: str) -
 
 
 def _by_plain(keys: Sequence[Key]) -> dict[Any, list[Key]]:
-    found: dict[Any, list[Key]] = {}
+    plain: dict[Any, list[Key]] = {}
     for key in keys:
-        found.setdefault(tuple(plain_id(part) for part in key), []).append(key)
-    return found
+        plain.setdefault(tuple(plain_id(part) for part in key), []).append(key)
+    return plain
 
 
 def shown(keys: Iterable[Key], most: int = EXAMPLES) -> str:

@@ -87,11 +87,11 @@ def test_what_cannot_be_read_has_no_score_and_no_map() -> None:
     assert np.isnan(prediction.scores[0][2])
     assert np.asarray(prediction.saliency)[0, 1].sum() == 0
     assert prediction.absent[0, 2] == "refusal: declined"
-    said = prediction.said[0, 0]
-    assert said["presence"]["data"] == {"answer": "yes"}
-    assert said["place"]["data"]["boxes"] == [[20, 50, 70, 100]]
-    assert said["box_format"] == "thousandths"
-    assert prediction.said[0, 2]["presence"]["outcome"] == "refusal"
+    replies = prediction.replies[0, 0]
+    assert replies["presence"]["data"] == {"answer": "yes"}
+    assert replies["place"]["data"]["boxes"] == [[20, 50, 70, 100]]
+    assert replies["box_format"] == "thousandths"
+    assert prediction.replies[0, 2]["presence"]["outcome"] == "refusal"
     shares = ChatGrounder(of=Sighted("pixels"), box_format="shares").predict([picture()], ["Mass"])
     assert "unreadable" in shares.absent[0, 0]
     assert np.isnan(np.asarray(shares.saliency)[0, 0]).all()

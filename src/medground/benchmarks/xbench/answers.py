@@ -47,8 +47,8 @@ def image_answer(prediction: Prediction, i: int, wanted: Mapping[int, str], *, k
         "absent": {str(j): reason for j, reason in absent.items()},
         "origin": {str(j): list(place) for j, place in origin.items()},
     }
-    if said := _of(prediction.said, i):
-        values["said"] = {str(j): dict(words) for j, words in said.items()}
+    if replies := _of(prediction.replies, i):
+        values["said"] = {str(j): dict(words) for j, words in replies.items()}
     return Answer(values, kept, passing=passing)
 
 

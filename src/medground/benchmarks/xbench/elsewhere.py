@@ -103,15 +103,15 @@ def _pairs(names: Iterable[str], cases: Sequence[Case], findings: Sequence[str])
         if len(case.regions) == 1:
             meant[_parts(case.case_id)].append((case.case_id, next(iter(case.regions))))
     given = {_parts(name): name for name in names}
-    found = join(meant, given, what="the maps", unit="cases and findings").require_some(DataError)
-    if found.extra:
+    joined = join(meant, given, what="the maps", unit="cases and findings").require_some(DataError)
+    if joined.extra:
         raise DataError(
-            f"{len(found.extra)} maps belong to no case",
-            where=given[min(found.extra)],
+            f"{len(joined.extra)} maps belong to no case",
+            where=given[min(joined.extra)],
             expected="'case_id/finding', or 'case_id' where a case has one localised finding",
             fix="correct the names of the maps, or add the cases",
         )
-    fits = {given[theirs]: meant[mine] for mine, theirs in found.matched.items()}
+    fits = {given[theirs]: meant[mine] for mine, theirs in joined.matched.items()}
     taken: dict[tuple[str, str], str] = {}
     for name, several in fits.items():
         if len(several) > 1:

@@ -21,7 +21,7 @@ def further_metrics(entries: Sequence[Entry], protocol: Protocol) -> tuple[Count
     Raises:
         ConfigError: what is named is no metric over counts, or two metrics have one name.
     """
-    made: list[CountedMetric] = []
+    metrics: list[CountedMetric] = []
     taken = {spec.name for spec in specs(protocol)}
     for entry in entries:
         metric, where = entry.build(), f"roles.metrics: {entry.label}"
@@ -31,5 +31,5 @@ def further_metrics(entries: Sequence[Entry], protocol: Protocol) -> tuple[Count
         if metric.spec.name in taken:
             raise ConfigError("two metrics have one name", where=where, got=metric.spec.name)
         taken.add(metric.spec.name)
-        made.append(metric)
-    return tuple(made)
+        metrics.append(metric)
+    return tuple(metrics)

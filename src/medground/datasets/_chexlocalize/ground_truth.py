@@ -23,23 +23,23 @@ SIZE = "img_size"
 
 def read_masks(path: Path, vocabulary: Vocabulary, ledger: Ledger) -> Truth:
     """Read ``gt_segmentations``: COCO codes, ten findings for every image, an empty mask as a single run."""
-    found: Truth = {}
-    for case, finding, value, _ in _entries(path, found, vocabulary, ledger):
+    truth: Truth = {}
+    for case, finding, value, _ in _entries(path, truth, vocabulary, ledger):
         where = f"{path.name}, {case}, {finding}"
         size, code = (value.get("size"), value.get("counts")) if isinstance(value, dict) else (None, None)
         try:
             # The code is checked here and then kept, for its runs would need a hundred times its memory.
             if not _decoded(size, code, where).is_empty:
-                found[case][finding] = Maker(partial(_decoded, size, code, where), repr((size, code)))
+                truth[case][finding] = Maker(partial(_decoded, size, code, where), repr((size, code)))
         except RegionError as error:
             ledger.problem(error.what, where, expected=error.expected, got=error.got)
-    return found
+    return truth
 
 
 def read_outlines(path: Path, vocabulary: Vocabulary, ledger: Ledger) -> Truth:
     """Read ``gt_annotations``: one list of points a contour, only the findings that are there."""
-    found: Truth = {}
-    for case, finding, contours, size in _entries(path, found, vocabulary, ledger):
+    truth: Truth = {}
+    for case, finding, contours, size in _entries(path, truth, vocabulary, ledger):
         where = f"{path.name}, {case}, {finding}"
         try:
             region = _outlined(contours, size, where, ledger)
@@ -47,14 +47,14 @@ def read_outlines(path: Path, vocabulary: Vocabulary, ledger: Ledger) -> Truth:
             ledger.problem(error.what, where, expected=error.expected, got=error.got)
             continue
         if region is not None:
-            found[case][finding] = region
-    return found
+            truth[case][finding] = region
+    return truth
 
 
-def _entries(path: Path, found: Truth, vocabulary: Vocabulary, ledger: Ledger) -> Iterator[tuple[str, str, Any, Any]]:
-    """Yield case, finding, value and ``img_size`` of every entry; every case gets its place in ``found``."""
+def _entries(path: Path, truth: Truth, vocabulary: Vocabulary, ledger: Ledger) -> Iterator[tuple[str, str, Any, Any]]:
+    """Yield case, finding, value and ``img_size`` of every entry; every case gets its place in ``truth``."""
     for case, tasks in read_json(path, dict).items():
-        found[case] = {}
+        truth[case] = {}
         if not isinstance(tasks, dict):
             ledger.problem("a case of the ground truth is no object", f"{path.name}, {case}")
             continue

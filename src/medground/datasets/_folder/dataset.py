@@ -161,7 +161,7 @@ class FolderDataset(ABC):
         cases, missing = [], []
         for d in drafts:
             keys = d.keys or (d.case_id,)
-            path = next((found for key in keys if (found := pictures.locate(key))), None)
+            path = next((located for key in keys if (located := pictures.locate(key))), None)
             if path is None:
                 missing.append(d.case_id)
             if path is not None or self.missing == "keep":
@@ -201,10 +201,10 @@ class FolderDataset(ABC):
         Raises:
             DatasetError: none is; the message says what was looked for, what is there and where it is obtained.
         """
-        found = self._find_optional(*names, below=below)
-        if found is None:
+        path = self._find_optional(*names, below=below)
+        if path is None:
             raise absent(self.root, names, below, self.info)
-        return found
+        return path
 
     def _find_optional(self, *names: str, below: Sequence[str] = (".",)) -> Path | None:
         """Return the first of some tables that is there, or None."""

@@ -34,6 +34,6 @@ class Inside:
         if tail in {"", ".", ".."} or "\0" in name:
             raise DatasetError("a table names no file", where=repr(name), expected="a path below the root")
         if folder not in self._folders:
-            self._folders[folder] = str(resolve_inside(self._root, folder, self._allowed, said=name))
+            self._folders[folder] = str(resolve_inside(self._root, folder, self._allowed, shown=name))
         path = f"{self._folders[folder]}/{tail}"
         return resolve_inside(self._root, name, self._allowed) if os.path.islink(path) else Path(path)  # noqa: PTH114  see above

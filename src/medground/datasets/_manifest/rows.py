@@ -54,13 +54,15 @@ class Entry:
     labels: dict[str, bool | None] = field(default_factory=dict)
     shapes: list[Shape] = field(default_factory=list)
 
-    def say(self, finding: str, said: bool | None, where: str, ledger: Ledger) -> None:
+    def say(self, finding: str, present: bool | None, where: str, ledger: Ledger) -> None:
         """Label a finding; nothing said leaves what was said before, and a contradiction is a problem."""
         before = self.labels.get(finding)
-        if said is not None and before not in (None, said):
-            ledger.problem("labels of a case contradict each other", where, expected=f"{finding}: {before}", got=said)
+        if present is not None and before not in (None, present):
+            ledger.problem(
+                "labels of a case contradict each other", where, expected=f"{finding}: {before}", got=present
+            )
         else:
-            self.labels[finding] = before if said is None else said
+            self.labels[finding] = before if present is None else present
 
 
 def read_entries(path: Path, ledger: Ledger) -> list[Entry]:
@@ -171,11 +173,11 @@ def _add_row(entry: Entry, row: Mapping[str, str | None], where: str, ledger: Le
 
 
 def _add_label(entry: Entry, finding: str, text: str | None, where: str, ledger: Ledger) -> None:
-    said = truth(text)
-    if text is not None and said is None:
+    present = truth(text)
+    if text is not None and present is None:
         ledger.problem("a label is not 1 or 0", where, expected="1, 0 or empty", got=text)
     else:
-        entry.say(finding, said, where, ledger)
+        entry.say(finding, present, where, ledger)
 
 
 def _numbers(texts: list[str]) -> list[float | None]:
@@ -218,12 +220,12 @@ def _keys_known(keys: Iterable[str], known: tuple[str, ...], where: str, ledger:
 
 def _by_finding(record: Mapping[str, Any], key: str, where: str, ledger: Ledger) -> Iterator[tuple[str, Any]]:
     """Yield what a case says of each finding under one key."""
-    found = record.get(key)
-    if not isinstance(found, dict | None):
-        kind = type(found).__name__
+    values = record.get(key)
+    if not isinstance(values, dict | None):
+        kind = type(values).__name__
         ledger.problem("a value is not an object", f"{where}, {key}", expected="finding: value", got=kind)
         return
-    for finding, value in (found or {}).items():
+    for finding, value in (values or {}).items():
         if finding.strip():
             yield finding.strip(), value
         else:
@@ -231,11 +233,11 @@ def _by_finding(record: Mapping[str, Any], key: str, where: str, ledger: Ledger)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    values = dict(pairs)
+    if len(values) < len(pairs):
         keys = [key for key, _ in pairs]
         raise ValueError(f"the key {next(k for k in keys if keys.count(k) > 1)!r} stands twice in one object")
-    return found
+    return values
 
 
 def _refused(constant: str) -> NoReturn:

@@ -98,7 +98,7 @@ def read_boxes(path: Path, vocabulary: Vocabulary, ledger: Ledger) -> Mapping[st
         DatasetError: a column is missing.
     """
     columns = ["dicom_id", "category_name", "x", "y", "w", "h", "image_width", "image_height"]
-    found: dict[str, dict[str, Region]] = {}
+    regions: dict[str, dict[str, Region]] = {}
     seen: set[tuple[str, ...]] = set()
     rows = 0
     for line, cells in enumerate(read_table(path, columns).iter_rows(), start=2):
@@ -115,12 +115,12 @@ def read_boxes(path: Path, vocabulary: Vocabulary, ledger: Ledger) -> Mapping[st
         seen.add(cells)
         try:
             region = Region.from_boxes((int(sizes[4]), int(sizes[5])), [Box.from_xywh(*sizes[:4])], clip=True)
-            earlier = found.setdefault(dicom, {}).get(finding)
-            found[dicom][finding] = Region.union(earlier, region) if earlier else region
+            earlier = regions.setdefault(dicom, {}).get(finding)
+            regions[dicom][finding] = Region.union(earlier, region) if earlier else region
         except RegionError as error:
             ledger.problem(error.what, where, expected=error.expected, got=error.got)
-    ledger.counts |= {"box rows": rows, "images with boxes": len(found)}
-    return found
+    ledger.counts |= {"box rows": rows, "images with boxes": len(regions)}
+    return regions
 
 
 def in_split(images: Sequence[Image], wanted: str, boxed: Mapping[str, object]) -> Iterator[Image]:

@@ -90,9 +90,9 @@ def read_labels(path: Path, vocabulary: Vocabulary, readings: Readings, ledger: 
         reading = readings[row["image_id"]][row.get("rad_id") or CONSENSUS]
         if reading.told is not None:
             ledger.problem("an image has two rows of labels of one reader", where, got=row["image_id"])
-        said = {name: truth(row[column]) for column, name in columns.items()}
-        reading.told = {name for name, present in said.items() if present is not None}
-        reading.named |= {name for name, present in said.items() if present}
+        labels = {name: truth(row[column]) for column, name in columns.items()}
+        reading.told = {name for name, present in labels.items() if present is not None}
+        reading.named |= {name for name, present in labels.items() if present}
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ class _Where:
     map: NDArray[np.float32] | None
     reason: str = ""
     geometry: Geometry | None = None
-    said: Mapping[str, Any] = field(default_factory=dict)
+    replies: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class _Presence:
     scores: NDArray[np.float64]
     probabilities: NDArray[np.float64]
     unread: Mapping[int, str]
-    said: Sequence[Mapping[str, Any]]
+    replies: Sequence[Mapping[str, Any]]
 
 
 class ChatGrounder:
@@ -153,9 +153,9 @@ class ChatGrounder:
             saliency=None if maps is None else maps.reshape(*shape, *grid),
             geometry=[frames.get(i) or Geometry.squash(image.size, (GRID, GRID)) for i, image in enumerate(images)],
             absent=absent if places else {},
-            said={
-                divmod(index, len(findings)): {**words, **(places[index].said if places else {})}
-                for index, words in enumerate(presence.said)
+            replies={
+                divmod(index, len(findings)): {**words, **(places[index].replies if places else {})}
+                for index, words in enumerate(presence.replies)
             },
         )
 
@@ -170,8 +170,8 @@ class ChatGrounder:
             scores = np.asarray(told[:, 0] - told[:, 1], dtype=np.float64)
             lost = {int(i): "unreadable: no log-probabilities" for i in np.flatnonzero(~np.isfinite(scores))}
             known = [[value if math.isfinite(value) else None for value in row] for row in told.tolist()]
-            said = [{"log_probabilities": dict(zip(self.answers, row, strict=True))} for row in known]
-            return _Presence(scores, np.asarray(expit(scores)), lost, said)
+            chosen = [{"log_probabilities": dict(zip(self.answers, row, strict=True))} for row in known]
+            return _Presence(scores, np.asarray(expit(scores)), lost, chosen)
         replies = self.of.reply(conversations, GenerationOptions(max_new_tokens=64, schema=_ANSWER))
         values = np.array([_VALUES[r.data["answer"]] if r.outcome == "ok" else np.nan for r in replies])
         unread = {i: f"{r.outcome}: {r.reason}" for i, r in enumerate(replies) if r.outcome != "ok"}
@@ -200,7 +200,7 @@ class ChatGrounder:
         form = self.box_format()
         replies = self._boxes([(image, finding.casefold()) for image, finding in pairs], form)
         return [
-            replace(_read(reply, form, image), said={"place": reply.record(), "box_format": form})
+            replace(_read(reply, form, image), replies={"place": reply.record(), "box_format": form})
             for reply, (image, _) in zip(replies, pairs, strict=True)
         ]
 

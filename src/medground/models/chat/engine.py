@@ -39,7 +39,7 @@ class Place:
     """
 
     mask: Mask | None
-    said: tuple[int, ...] = ()
+    tokens: tuple[int, ...] = ()
 
 
 class Engine:
@@ -100,8 +100,8 @@ class Engine:
             texts = self._generate(
                 [asked[r] for r in rows], [places[r] for r in rows], decoding, options, [seeds[r] for r in rows]
             )
-            for row, made in zip(rows, texts, strict=True):
-                replies[open_[row]] = self._told(asked[row], places[row], made, options)
+            for row, generated in zip(rows, texts, strict=True):
+                replies[open_[row]] = self._told(asked[row], places[row], generated, options)
         return replies
 
     def _groups(self, places: Sequence[Place]) -> list[tuple[list[int], Decoding]]:
@@ -129,7 +129,7 @@ class Engine:
             located = [Place(place.mask) for place in located]
         if regions is None:
             return located
-        return [Place(region, place.said) for region, place in zip(regions, located, strict=True)]
+        return [Place(region, place.tokens) for region, place in zip(regions, located, strict=True)]
 
     @torch.no_grad()
     def locate(
@@ -148,12 +148,14 @@ class Engine:
             tried = [self.backbone.encode(conversation, locate=True) for conversation in conversations]
             encoded = [e for e in tried if isinstance(e, Encoded)]
         prompt = self._prompt(encoded)
-        made = generate(self.backbone.runner, prompt, Plain(), limit=LONGEST_PLACE, ends=(seg, *self.backbone.ends))
+        generated = generate(
+            self.backbone.runner, prompt, Plain(), limit=LONGEST_PLACE, ends=(seg, *self.backbone.ends)
+        )
         places = [Place(None) for _ in encoded]
-        for length in sorted({len(m.tokens) for m in made if m.ended == seg}):
-            rows = [r for r, m in enumerate(made) if m.ended == seg and len(m.tokens) == length]
-            said = [(*made[row].tokens, seg) for row in rows]
-            for row, ids, mask in zip(rows, said, self.masks_of([encoded[r] for r in rows], said), strict=True):
+        for length in sorted({len(m.tokens) for m in generated if m.ended == seg}):
+            rows = [r for r, m in enumerate(generated) if m.ended == seg and len(m.tokens) == length]
+            tokens = [(*generated[row].tokens, seg) for row in rows]
+            for row, ids, mask in zip(rows, tokens, self.masks_of([encoded[r] for r in rows], tokens), strict=True):
                 places[row] = Place(mask, ids)
         return places
 
@@ -182,24 +184,24 @@ class Engine:
             raise ModelError("this model shows its attention alone", expected="place: attention", got=f"place: {how}")
         looks = []
         for conversation in conversations:
-            found = self.attention(conversation).astype(np.float32)
+            attention = self.attention(conversation).astype(np.float32)
             (size,) = {image.size for message in conversation for image in message.images}
-            looks.append(Look(found, self.backbone.geometry(size)))
+            looks.append(Look(attention, self.backbone.geometry(size)))
         return looks
 
     @torch.no_grad()
-    def masks_of(self, encoded: Sequence[Encoded], said: Sequence[Sequence[int]]) -> list[Mask]:
+    def masks_of(self, encoded: Sequence[Encoded], tokens: Sequence[Sequence[int]]) -> list[Mask]:
         """Return the masks of answers that end with ``<SEG>``, all of one length, in the pictures' own pixels."""
         prompt = self._prompt(encoded)
         state = self.backbone.runner.start(
-            prompt, Plain().branches(prompt)[0], torch.tensor([list(ids) for ids in said], device=prompt.ids.device)
+            prompt, Plain().branches(prompt)[0], torch.tensor([list(ids) for ids in tokens], device=prompt.ids.device)
         )
         return self.backbone.masks(state.hidden[:, -1], encoded)
 
     def _prompt(self, encoded: Sequence[Encoded], places: Sequence[Place] | None = None) -> Prompt:
         """Return prompts as one batch, padded on the left; places that were said stand after them."""
-        said = [place.said for place in places] if places else [()] * len(encoded)
-        rows = [[*e.ids, *ids] for e, ids in zip(encoded, said, strict=True)]
+        tokens = [place.tokens for place in places] if places else [()] * len(encoded)
+        rows = [[*e.ids, *ids] for e, ids in zip(encoded, tokens, strict=True)]
         length, device = max(map(len, rows)), encoded[0].pixels.device
         ids = torch.full((len(rows), length), self.backbone.pad)
         mask = torch.zeros_like(ids)
@@ -244,15 +246,15 @@ class Engine:
             seeds=seeds,
         )
 
-    def _told(self, asked: Encoded, place: Place, made: Generated, options: GenerationOptions) -> Reply:
+    def _told(self, asked: Encoded, place: Place, generated: Generated, options: GenerationOptions) -> Reply:
         """Return the reply, cut at a stop text."""
-        text = self.backbone.text([*place.said, *made.tokens])
+        text = self.backbone.text([*place.tokens, *generated.tokens])
         cuts = [text.find(stop) for stop in options.stop if stop in text]
         return Reply(
             text=text[: min(cuts)] if cuts else text,
-            finish="stop" if cuts or made.ended is not None else "length",
-            usage={"prompt_tokens": len(asked.ids), "completion_tokens": len(place.said) + len(made.tokens)},
-            log_probabilities=tuple(made.log_probabilities) if options.log_probabilities else None,
+            finish="stop" if cuts or generated.ended is not None else "length",
+            usage={"prompt_tokens": len(asked.ids), "completion_tokens": len(place.tokens) + len(generated.tokens)},
+            log_probabilities=tuple(generated.log_probabilities) if options.log_probabilities else None,
         )
 
     @torch.no_grad()
@@ -314,8 +316,10 @@ class Engine:
         for row, part in enumerate(ids):
             padded[row, : len(part)] = torch.tensor(list(part))
         prompt = self._prompt([encoded] * len(ids), [place] * len(ids))
-        found = score(self.backbone.runner, prompt, decoding, padded.to(prompt.ids.device), [len(part) for part in ids])
-        return found.cpu().numpy()
+        scores = score(
+            self.backbone.runner, prompt, decoding, padded.to(prompt.ids.device), [len(part) for part in ids]
+        )
+        return scores.cpu().numpy()
 
 
 def _seed(conversation: Sequence[Message], options: GenerationOptions, seed: int) -> int:

@@ -139,14 +139,14 @@ class HfChat:
             output_logits=options.log_probabilities,
         )
         with self.runtime.inference():
-            made = self._loaded.network.generate(
+            generated = self._loaded.network.generate(
                 **inputs, generation_config=settings, logits_processor=processors, stopping_criteria=stopping
             )
         prompt = inputs["attention_mask"].sum(-1).tolist()
-        logits = torch.stack(made.logits, 1).float().log_softmax(-1) if options.log_probabilities else None
+        logits = torch.stack(generated.logits, 1).float().log_softmax(-1) if options.log_probabilities else None
         return [
             self._read(ids, prompt[row], None if logits is None else logits[row], options)
-            for row, ids in enumerate(made.sequences[:, width:].tolist())
+            for row, ids in enumerate(generated.sequences[:, width:].tolist())
         ]
 
     def _read(self, ids: list[int], prompt: int, logits: Tensor | None, options: GenerationOptions) -> Reply:
@@ -222,11 +222,11 @@ class HfChat:
         place, side = looking.grid_of(self._loaded, inputs)
         geometry = looking.geometry_of(self._loaded, images[0].size)
         if how == "attention":
-            found = looking.attention_map(self._loaded.network, inputs, place)
+            relevance = looking.attention_map(self._loaded.network, inputs, place)
         else:
             ids = looking.next_tokens(self._loaded.tokenizer, choices)
-            found = looking.gradient_map(self._loaded.network, inputs, place, *ids)
-        return Look(found.view(side, side).cpu().numpy().astype(np.float32), geometry)
+            relevance = looking.gradient_map(self._loaded.network, inputs, place, *ids)
+        return Look(relevance.view(side, side).cpu().numpy().astype(np.float32), geometry)
 
     def _inputs(self, conversations: Sequence[Sequence[Message]], options: GenerationOptions) -> dict[str, Any]:
         sees = self._loaded.sees

@@ -24,17 +24,17 @@ def region_masks(backbone: Backbone, engine: Engine, image: Radiograph) -> dict[
     seg = backbone.seg
     if seg is None:
         raise ModelError("this backbone has no <SEG>: it says of no region where it is", fix="medground train loba")
-    encoded, said = [], []
+    encoded, sentences = [], []
     for region in REGIONS:
         asked = backbone.encode((Message("user", WHERE.format(thing=region), (image,)),), locate=False)
         if not isinstance(asked, Encoded):
             raise ModelError("a picture cannot be asked about", where=region, got=asked.reason)
         encoded.append(asked)
         ids = backbone.words(location(region))
-        said.append(ids[: ids.index(seg) + 1])
+        sentences.append(ids[: ids.index(seg) + 1])
     masks: dict[str, Mask] = {}
-    for length in sorted({len(ids) for ids in said}):
-        rows = [row for row, ids in enumerate(said) if len(ids) == length]
-        made = engine.masks_of([encoded[r] for r in rows], [said[r] for r in rows])
-        masks |= {REGIONS[row]: mask for row, mask in zip(rows, made, strict=True)}
+    for length in sorted({len(ids) for ids in sentences}):
+        rows = [row for row, ids in enumerate(sentences) if len(ids) == length]
+        located = engine.masks_of([encoded[r] for r in rows], [sentences[r] for r in rows])
+        masks |= {REGIONS[row]: mask for row, mask in zip(rows, located, strict=True)}
     return {region: masks[region] for region in REGIONS}

@@ -32,7 +32,7 @@ _GROUPS = (
 
 def compose(runs: Sequence[Run], images: Images) -> Composition:
     """Return verdicts and the audit's sentence in the head, figures by group, and every table."""
-    made = plain.compose(runs, images)
+    page = plain.compose(runs, images)
     named = list(zip(runs, unique_names(runs), strict=True))
     sentences = [
         (_SIGNS.get(v.answer, "undecided"), f"{v.model}, {v.dataset}: {v.because}")
@@ -44,11 +44,11 @@ def compose(runs: Sequence[Run], images: Images) -> Composition:
     models = dict.fromkeys(facts.label for run, _ in named for facts in run.summary.models)
     own = [section for number, (run, name) in enumerate(named) for section in _sections(run, name, number)]
     return replace(
-        made,
+        page,
         subject=f"{', '.join(models)} (Medical-Checklist)",
         summary=sentences,
-        facts=[*made.facts, *notes],
-        sections=[*own, *(replace(s, tables=[t for t in s.tables if t.title != _AUDIT]) for s in made.sections)],
+        facts=[*page.facts, *notes],
+        sections=[*own, *(replace(s, tables=[t for t in s.tables if t.title != _AUDIT]) for s in page.sections)],
     )
 
 

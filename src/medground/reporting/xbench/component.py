@@ -146,8 +146,8 @@ class _Part:
     def _across(self) -> list[ReportFigure]:
         """Return the figures over all datasets."""
         by_finding = findings_against(self.pool, f"{self.anchor}-auc-findings")
-        found = [self._scatter(), by_finding, gain_of_searching(self.pool, f"{self.anchor}-searching")]
-        return [figure for figure in found if figure is not None]
+        figures = [self._scatter(), by_finding, gain_of_searching(self.pool, f"{self.anchor}-searching")]
+        return [figure for figure in figures if figure is not None]
 
     def _scatter(self) -> ReportFigure:
         """Return AUC against pointing; the paper's pointing stands beside it where all is about one of its datasets."""

@@ -43,8 +43,8 @@ def decoding_of(given: Mapping[str, Any] | str | None) -> Decoding:
         )
     module, _, attribute = DECODINGS[name].partition(":")
     cls = getattr(import_module(module), attribute)
-    made: Decoding = cls(**_checked(cls, parts))
-    return made
+    decoding: Decoding = cls(**_checked(cls, parts))
+    return decoding
 
 
 def _checked(cls: type[Any], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -32,8 +32,8 @@ def fetched(name: str, *, code: bool = False, pickles: bool = False) -> Path:
         ConfigError: the name has another form.
         CheckpointError: the model is not on this machine and cannot be fetched.
     """
-    found = _NAME.fullmatch(name)
-    if found is None:
+    match = _NAME.fullmatch(name)
+    if match is None:
         raise ConfigError(
             "a model of the hub is named with its commit",
             where="checkpoint",
@@ -43,7 +43,7 @@ def fetched(name: str, *, code: bool = False, pickles: bool = False) -> Path:
         )
     from huggingface_hub import snapshot_download
 
-    repository, commit = found.groups()
+    repository, commit = match.groups()
     files = [*_FILES, *(["*.py"] if code else []), *(["*.bin"] if pickles else [])]
     try:
         return Path(snapshot_download(repository, revision=commit, allow_patterns=files))

@@ -17,12 +17,12 @@ from medground.models.base import GenerationOptions, Message, conversation_hash
 
 def generators(conversations: Sequence[Sequence[Message]], options: GenerationOptions) -> list[torch.Generator]:
     """Return one seeded generator a conversation."""
-    made = []
+    streams = []
     for conversation in conversations:
         told = f"{options.seed}:{options.sample}:{conversation_hash(conversation)}"
         seed = int.from_bytes(hashlib.sha256(told.encode()).digest()[:7], "big")
-        made.append(torch.Generator().manual_seed(seed))
-    return made
+        streams.append(torch.Generator().manual_seed(seed))
+    return streams
 
 
 class GumbelDraw:
@@ -63,6 +63,6 @@ class StopTexts:
 
     def __call__(self, ids: Tensor, _scores: Tensor, **_: object) -> Tensor:
         """Return ``(N,)``: which rows have ended."""
-        said = [self.decode(row) for row in ids[:, self.width :].tolist()]
-        ended = [any(text in words for text in self.texts) for words in said]
+        written = [self.decode(row) for row in ids[:, self.width :].tolist()]
+        ended = [any(text in words for text in self.texts) for words in written]
         return torch.tensor(ended, device=ids.device)

@@ -64,8 +64,8 @@ def _agreement(entry: Mapping[str, Any]) -> str:
     if entry["r2"] is None:
         return f"no line, {entry['reason']}"
     ranks = entry["rank_correlation"]
-    said = "" if ranks is None else f", rank correlation {ranks:.2f}"
-    return f"R² {entry['r2']:.2f}{said} over {count(entry['n'], 'finding')}"
+    ranked = "" if ranks is None else f", rank correlation {ranks:.2f}"
+    return f"R² {entry['r2']:.2f}{ranked} over {count(entry['n'], 'finding')}"
 
 
 def _findings(pool: Pooled, entry: Mapping[str, Any], labels: Mapping[str, str]) -> Iterator[Trace]:
@@ -77,7 +77,7 @@ def _findings(pool: Pooled, entry: Mapping[str, Any], labels: Mapping[str, str])
             "x": percents([point["auc"] for point, _ in own]),
             "y": percents([point["pointing"] for point, _ in own]),
             "text": [text(point["finding"]) for point, _ in own],
-            "customdata": [[said, text(dataset)] for said, dataset in beside],
+            "customdata": [[distance, text(dataset)] for distance, dataset in beside],
             "mode": "markers",
             "hovertemplate": "%{text} (%{customdata[1]}): AUC %{x:.2f}, pointing %{y:.2f}%{customdata[0]}",
         }
