@@ -262,12 +262,15 @@ def describe(name: Annotated[str, typer.Argument(metavar="NAME")], json: Json = 
 
 
 @app.command()
-def doctor(json: Json = False) -> None:
+def doctor(
+    devices: Annotated[bool, typer.Option("--devices", help="ask torch for its devices, which takes seconds")] = False,
+    json: Json = False,
+) -> None:
     """Say what this machine has: versions, decoders, devices, disk."""
     from medground import terminal
     from medground.commands import catalogue
 
-    terminal.show_facts(catalogue.doctor(), as_json=json)
+    terminal.show_facts(catalogue.doctor(devices=devices), as_json=json)
 
 
 @app.command()

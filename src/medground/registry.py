@@ -40,6 +40,9 @@ class Parameter:
     meaning: str = ""
 
 
+_DECLARED = re.compile(r'^[ \t]+name(?:: ClassVar\[str\])? = "(\w+)"$', re.MULTILINE)
+
+
 @cache
 def builtin(kind: Kind) -> dict[str, str]:
     """Return name -> module of the components that ship with medground, without importing any of them."""
@@ -47,8 +50,7 @@ def builtin(kind: Kind) -> dict[str, str]:
     folder, components = package / f"{kind}s", {}
     for path in sorted(folder.rglob("*.py")):
         module = path.parent if path.name == "__init__.py" else path.with_suffix("")
-        declares = rf'^\s+name(: ClassVar\[str\])? = "{re.escape(module.name)}"$'
-        if re.search(declares, path.read_text(encoding="utf-8"), re.MULTILINE):
+        if module.name in _DECLARED.findall(path.read_text(encoding="utf-8")):
             components[module.name] = ".".join(("medground", *module.relative_to(package).parts))
     return dict(sorted(components.items()))
 
@@ -181,13 +183,23 @@ def _generations(cls: type[Any], keyword: str) -> int:
 def _type_name(annotation: Any) -> str:
     if annotation is inspect.Parameter.empty:
         return "Any"
-    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
-    return re.sub(r"\b(?:typing|pathlib|collections\.abc)\.", "", text)
+    return short_type(annotation if isinstance(annotation, str) else inspect.formatannotation(annotation))
+
+
+def short_type(text: str) -> str:
+    """Return a type as it is written, without the modules of the standard library."""
+    short = re.sub(r"\b(?:typing|pathlib|collections\.abc)\.", "", text)
+    return re.sub(r"^Optional\[(.*)\]$", r"\1 | None", short)
 
 
 def documented(thing: Any) -> dict[str, str]:
     """Return parameter -> its sentence in the ``Args:`` of the Google-style docstring of a class or function."""
-    section = re.search(r"^Args:\n((?: {4}.*\n?|\n)*)", inspect.cleandoc(thing.__doc__ or "") + "\n", re.MULTILINE)
+    return documented_text(inspect.cleandoc(thing.__doc__ or ""))
+
+
+def documented_text(docstring: str) -> dict[str, str]:
+    """Return parameter -> its sentence in the ``Args:`` of a docstring without its indentation."""
+    section = re.search(r"^Args:\n((?: {4}.*\n?|\n)*)", docstring + "\n", re.MULTILINE)
     entries = re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", section[1] if section else "", re.MULTILINE)
     return {name: re.sub(r"\s+", " ", text).replace("``", "") for name, text in entries}
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from medground import registry
+from medground.commands import source_facts
 from medground.errors import ConfigError, did_you_mean
 
 PLURALS: Mapping[str, registry.Kind] = {f"{kind}s": kind for kind in registry.KINDS}
@@ -74,25 +75,54 @@ def describe(name: str) -> dict[str, Any]:
     Raises:
         RegistryError: no component has that name.
     """
+    kind = next((kind for kind in registry.KINDS if name in registry.builtin(kind)), None)
+    if kind is not None:
+        try:
+            return _from_source(kind, name)
+        except source_facts.NotPlainError:
+            return from_class(name)
     if ":" not in name and not any(name in registry.names(kind) for kind in registry.KINDS) and name in _protocols():
         benchmark, choices = _protocols()[name]
         return {"protocol": name, "of": benchmark, **choices}
+    return from_class(name)
+
+
+def _from_source(kind: registry.Kind, name: str) -> dict[str, Any]:
+    """Return the facts of a component that ships with medground, without importing it."""
+    read = source_facts.facts_of(registry.builtin(kind)[name], name)
+    parameters = {
+        f"{p.name}: {registry.short_type(p.annotation)}": _described(p.default, read["meanings"].get(p.name, ""))
+        for p in read["parameters"]
+    }
+    return {kind: name, "what": read["what"], **_told(read["info"]), "parameters": parameters}
+
+
+def from_class(name: str) -> dict[str, Any]:
+    """Return the facts of a component from its class, which is imported."""
     kind = registry.kind_of(name) if ":" not in name else _kind_by_path(name)
     cls = registry.load(kind, name)
-    facts: dict[str, Any] = {kind: name}
-    facts |= {"what": (cls.__doc__ or "").strip().splitlines()[0] if cls.__doc__ else ""}
     info = getattr(cls, "info", None)
-    if is_dataclass(info) and not isinstance(info, type):
-        facts |= {key: value for key, value in asdict(info).items() if value not in (None, "", (), {}, [])}
-    facts["parameters"] = {
-        f"{p.name}: {p.annotation}": ("required. " if p.required else f"default {p.default!r}. ") + p.meaning
-        for p in registry.parameters(cls)
+    return {
+        kind: name,
+        "what": (cls.__doc__ or "").strip().splitlines()[0] if cls.__doc__ else "",
+        **(_told(asdict(info)) if is_dataclass(info) and not isinstance(info, type) else {}),
+        "parameters": {
+            f"{p.name}: {p.annotation}": _described(None if p.required else repr(p.default), p.meaning)
+            for p in registry.parameters(cls)
+        },
     }
-    return facts
 
 
-def doctor() -> dict[str, Any]:
-    """Return what this machine has; torch is asked only for its devices."""
+def _told(info: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in info.items() if value not in (None, "", (), {}, [])}
+
+
+def _described(default: str | None, meaning: str) -> str:
+    return ("required. " if default is None else f"default {default}. ") + meaning
+
+
+def doctor(*, devices: bool = False) -> dict[str, Any]:
+    """Return what this machine has; torch, which takes seconds to import, is asked only for its devices."""
     versions = {name: _version(name) for name in CORE}
     decoders = {
         what: "yes" if importlib.util.find_spec(module) else f"no: pip install {package}"
@@ -104,7 +134,7 @@ def doctor() -> dict[str, Any]:
         "python": f"{platform.python_version()} on {platform.system()} {platform.machine()}",
         "versions": versions,
         "compressed DICOM": decoders,
-        "devices": _devices(),
+        "devices": _devices() if devices else ["not asked for: medground doctor --devices"],
         "free disk here": f"{free:.1f} GB",
         "executable": Path(sys.executable).name,
     }
