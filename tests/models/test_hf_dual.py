@@ -19,7 +19,7 @@ from medground.models.base import CaptionMatcher, Grounder, Preparing
 from medground.models.radiology.hf_dual import HfDual
 
 FINDINGS = ["Effusion", "Nodule", "Pneumonia"]
-KINDS = ["clip", "siglip", "vit_bert", "clip_bert"]
+KINDS = ["clip", "siglip", "vit_bert", "clip_bert", "align", "blip"]
 SMALL = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2}
 PICTURE = {"patch_size": 8, "image_size": 32}
 SQUASH = {
@@ -49,6 +49,12 @@ def network(kind: str, words: int) -> Any:
     if kind == "clip":
         own = {"bos_token_id": 2, "eos_token_id": 3, "pad_token_id": 0}
         model: Any = t.CLIPModel(t.CLIPConfig(text_config=text | own, vision_config=SMALL | PICTURE, projection_dim=16))
+    elif kind == "align":
+        cnn = {"width_coefficient": 0.1, "depth_coefficient": 0.1, "strides": [1, 1, 1, 2, 1, 2, 1]}
+        model = t.AlignModel(t.AlignConfig(text_config=text, vision_config=cnn | {"hidden_dim": 8}, projection_dim=32))
+    elif kind == "blip":
+        both = {"text_config": text | {"encoder_hidden_size": 32}, "vision_config": SMALL | PICTURE}
+        model = t.BlipForImageTextRetrieval(t.BlipConfig(**both, image_text_hidden_size=16))
     elif kind == "siglip":
         model = t.SiglipModel(t.SiglipConfig(text_config=text, vision_config=SMALL | PICTURE))
     else:
@@ -61,6 +67,9 @@ def network(kind: str, words: int) -> Any:
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(0.1 * torch.randn_like(parameter))
+        for name, buffer in model.named_buffers():  # a norm that divides by 1 would let nothing through 20 layers
+            if name.endswith("running_var"):
+                buffer.fill_(0.01)
     return model.eval()
 
 
@@ -110,9 +119,12 @@ def test_scores_and_captions_equal_the_librarys_forward(
     padding: Any = {"padding": "max_length", "max_length": 24} if kind == "siglip" else {"padding": True}
     batch = tokenizer(texts, return_tensors="pt", **padding)
     options = {} if kind == "siglip" else {"attention_mask": batch["attention_mask"]}
-    pixels = torch.stack([prepared(picture, "clip" in kind and kind != "siglip") for picture in pictures])
+    if kind == "blip":
+        options["use_itm_head"] = False
+    pixels = torch.stack([prepared(picture, "clip" in kind) for picture in pictures])
     with torch.no_grad():
-        expected = library(input_ids=batch["input_ids"], pixel_values=pixels, **options).logits_per_image
+        output = library(input_ids=batch["input_ids"], pixel_values=pixels, **options)
+    expected = output.itm_score if kind == "blip" else output.logits_per_image
     prediction = model.predict([model.prepare(picture) for picture in pictures], FINDINGS)
     assert np.abs(prediction.probabilities - expected.sigmoid().numpy()).max() < 1e-5
     assert np.abs(prediction.scores * model.scale() + model.bias() - expected.numpy()).max() < 1e-5
@@ -121,6 +133,59 @@ def test_scores_and_captions_equal_the_librarys_forward(
     assert np.ptp(prediction.saliency, axis=(-2, -1)).min() > 0
     matched = model.match(pictures, [texts] * 3)
     assert np.abs(matched.raw * matched.scale + model.bias() - expected.numpy()).max() < 1e-5
+
+
+@pytest.mark.parametrize("kind", ["clip", "siglip", "align", "blip"])
+def test_another_size_is_the_librarys_own_interpolation(
+    kind: str, folders: dict[str, Path], pictures: list[Radiograph]
+) -> None:
+    model = HfDual(checkpoint=folders[kind], device="cpu", size=48, crop=False)
+    pixels, geometry = model.inputs(pictures)
+    assert pixels.shape[-2:] == (48, 48)
+    assert geometry[0].input == (48, 48)
+    network: Any = model.network
+    options = {} if kind == "align" else {"interpolate_pos_encoding": True}
+    with torch.no_grad():
+        states = network.vision_model(pixel_values=pixels, **options)
+        if kind == "blip":
+            expected = network.vision_proj(states.last_hidden_state)[:, 0]
+        elif kind == "clip":
+            expected = network.visual_projection(states.pooler_output)
+        else:
+            expected = states.pooler_output
+        vectors, cells = model.image_features(pixels)
+    assert (vectors - expected).abs().max() < 1e-5
+    assert cells.shape[1:3] == (6, 6)
+    maps = model.predict(pictures, FINDINGS).saliency
+    assert np.asarray(maps).shape == (len(pictures), 3, 6, 6)
+
+
+def test_a_size_that_a_tower_does_not_take_is_refused(folders: dict[str, Path]) -> None:
+    for kind, size in (("clip", 45), ("vit_bert", 48)):
+        with pytest.raises(ConfigError, match="one size"):
+            HfDual(checkpoint=folders[kind], device="cpu", size=size)
+
+
+@pytest.mark.parametrize(
+    "option", [{"mean": 0.4}, {"std": [0.5, 0.5, 0.5]}, {"equalise": True}, {"frame": "pad_square"}, {"size": 48}]
+)
+def test_an_option_of_pictures_is_another_model(
+    option: dict[str, Any], folders: dict[str, Path], pictures: list[Radiograph]
+) -> None:
+    plain, other = (HfDual(checkpoint=folders["clip"], device="cpu", **given) for given in ({}, option))
+    assert plain.fingerprint() != other.fingerprint()
+    assert plain.preparation() != other.preparation()
+    assert not np.array_equal(plain.predict(pictures, FINDINGS).scores, other.predict(pictures, FINDINGS).scores)
+
+
+@pytest.mark.parametrize("saliency", ["surgery", "gradcam", "chefer"])
+def test_rules_of_clip_work_at_another_size(
+    saliency: str, folders: dict[str, Path], pictures: list[Radiograph]
+) -> None:
+    model = HfDual(checkpoint=folders["clip"], device="cpu", saliency=saliency, size=48)
+    maps = np.asarray(model.predict(pictures, FINDINGS).saliency)
+    assert maps.shape == (len(pictures), 3, 6, 6)
+    assert np.isfinite(maps).all()
 
 
 def test_siglip_brings_its_bias_and_its_sigmoid(folders: dict[str, Path], pictures: list[Radiograph]) -> None:
@@ -134,13 +199,13 @@ def test_siglip_brings_its_bias_and_its_sigmoid(folders: dict[str, Path], pictur
 
 def test_the_map_of_a_picture_of_one_patch_everywhere_is_the_score(folders: dict[str, Path]) -> None:
     """Attention over equal values gives the value: SigLIP's pool on one patch is its pool on equal patches."""
-    from medground.models.radiology.hf_dual import pooled_cells
+    from medground.models.networks.hugging_face import pooled_cells
 
     model = HfDual(checkpoint=folders["siglip"], device="cpu")
     network: Any = model.network
     states = torch.randn(1, 1, 32).expand(1, 16, 32)
     with torch.no_grad():
-        cells, whole = pooled_cells(network, states), network.vision_model.head(states)
+        cells, whole = pooled_cells(network, states, torch.zeros(1, 3, 32, 32)), network.vision_model.head(states)
     assert (cells - whole[:, None, None]).abs().max() < 1e-5
 
 
@@ -172,7 +237,7 @@ def test_another_preprocessing_number_is_another_model(
         ({"size": {"height": 32, "width": 16}}, "size"),
         ({"size": {"height": 64, "width": 64}}, "another size"),
         ({"do_pad": True}, "do_pad"),
-        ({"do_center_crop": True, "crop_size": 32, "size": {"shortest_edge": 40}}, "size"),
+        ({"do_center_crop": True, "crop_size": 32, "size": {"shortest_edge": 20}}, "size"),
     ],
 )
 def test_steps_that_are_not_known_are_refused(
@@ -186,9 +251,9 @@ def test_steps_that_are_not_known_are_refused(
 def test_weights_load_completely_or_not_at_all(kind: str, folders: dict[str, Path], tmp_path: Path) -> None:
     folder = Path(shutil.copytree(folders[kind], tmp_path / "x"))
     tensors = load_file(folder / "model.safetensors")
-    lost = "logit_scale"
+    lost = {"align": "temperature", "blip": "itm_head.bias"}.get(kind, "logit_scale")
     save_file({n: v for n, v in tensors.items() if n != lost}, folder / "model.safetensors", {"format": "pt"})
-    with pytest.raises(CheckpointError, match="missing logit_scale"):
+    with pytest.raises(CheckpointError, match=f"missing {lost}"):
         HfDual(checkpoint=folder, device="cpu")
     save_file(tensors | {"stray.weight": torch.zeros(2)}, folder / "model.safetensors", {"format": "pt"})
     with pytest.raises(CheckpointError, match=r"unexpected stray\.weight"):

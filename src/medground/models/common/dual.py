@@ -16,6 +16,8 @@ from medground.errors import ConfigError, ModelError, did_you_mean
 from medground.imaging.reading import Radiograph
 from medground.models.base import MatchScores
 from medground.models.common.adapter import Adapter
+from medground.models.common.inputs import Preprocess
+from medground.models.common.pictures import PictureOptions
 from medground.models.common.saliency import Tower, chefer, surgery, tower_gradcam
 from medground.models.common.text import Prompts
 
@@ -24,7 +26,7 @@ TEXTS_AT_ONCE = 64
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class DualEncoder(Adapter):
+class DualEncoder(PictureOptions, Adapter):
     """A grounder and caption matcher around two encoders.
 
     A model's file says how images are encoded (:meth:`image_features`), how texts are (:meth:`embed`), what the stored
@@ -77,12 +79,36 @@ class DualEncoder(Adapter):
                 fix="link: sigmoid",
             )
         super().__post_init__()
+        self.preprocess = self._framed(self.preprocess)
         self.contrary = None if self.against is None else Prompts(self.against)
         options = [self._identity, self.saliency, self.link, bool(self.logit_scale)]
         self._identity = options + ([] if self.contrary is None else [self.contrary.describe()])
         if self.saliency == "surgery" or self.link == "softmax":
             # On the instance: other instances of the class answer each finding by itself.
             self.info = replace(type(self).info, query_dependent=True)  # type: ignore[misc]
+
+    def _framed(self, own: Preprocess) -> Preprocess:
+        """Return how pictures are prepared: the model's own way, changed as the options say.
+
+        Raises:
+            ConfigError: the image tower takes one size alone.
+        """
+        if self.saliency == "surgery" and own.rule == "center_crop":
+            own = replace(own, rule="squash", resize_to=0)  # its authors crop nothing
+        preprocess = self.adjusted(own)
+        if preprocess.size != own.size and not self.takes_size(preprocess.size):
+            raise ConfigError(
+                f"the image tower of {self.name} takes pictures of one size",
+                where="size",
+                expected=own.size,
+                got=preprocess.size,
+            )
+        return preprocess
+
+    def takes_size(self, size: int) -> bool:
+        """Return whether the image tower can be given another size than its own, and make it ready for that."""
+        del size
+        return False
 
     def words(self) -> Prompts:
         """Return which texts stand for a finding."""

@@ -19,10 +19,14 @@ from medground.imaging.reading import Radiograph
 CLIP_MEAN, CLIP_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
-Rule = Literal["squash", "center_crop", "pad_square", "fit_then_crop"]
-Resample = Literal["bilinear", "bicubic", "area"]
+Rule = Literal["squash", "squash_then_crop", "center_crop", "pad_square", "fit_then_crop", "fit_then_resize"]
+Resample = Literal["bilinear", "bicubic", "lanczos", "area"]
 Plane = NDArray[np.uint8]
-_FILTERS = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BICUBIC}
+_FILTERS = {
+    "bilinear": Image.Resampling.BILINEAR,
+    "bicubic": Image.Resampling.BICUBIC,
+    "lanczos": Image.Resampling.LANCZOS,
+}
 
 
 @dataclass(frozen=True)
@@ -30,13 +34,16 @@ class Preprocess:
     """One model's preprocessing.
 
     Attributes:
-        rule: ``squash`` to a square; ``center_crop``: shortest side to ``size``, then the centre; ``pad_square``: pad
-            to a square, then resize; ``fit_then_crop``: longest side to ``resize_to``, pad, then the centre.
+        rule: ``squash`` to a square; ``squash_then_crop``: squash to ``resize_to``, then the centre; ``center_crop``:
+            shortest side to ``resize_to`` (by default ``size``), then the centre; ``pad_square``: pad to a square, then
+            resize; ``fit_then_crop``: longest side to ``resize_to``, pad, then the centre; ``fit_then_resize``: longest
+            side to ``resize_to``, pad, then that square, normalised, to ``size`` by bicubic interpolation of floats
+            without antialiasing (CheXzero).
         size: side of the square that the network sees, in pixels.
         resample: Pillow's filter on 8-bit pixels, or ``area``: the exact mean of the covered pixels, halves to even.
         mean: per channel, of pixels in [0, 1].
         std: per channel.
-        resize_to: see ``fit_then_crop``.
+        resize_to: in pixels; what it means, the rule says.
         rounding: how a crop's start becomes whole: ``round`` (torchvision) or ``floor`` (Hugging Face).
         equalise: equalise the histogram first, as MedKLIP and MAVL do for DICOM frames.
         fill: grey level of padding, per channel.
@@ -57,12 +64,28 @@ class Preprocess:
         square = (self.size, self.size)
         if self.rule == "squash":
             return Geometry.squash(source, square)
+        if self.rule == "squash_then_crop":
+            whole = (self.resize_to, self.resize_to)
+            return Geometry.squash(source, whole).then(Geometry.crop(whole, self.size, self.rounding))
         if self.rule == "center_crop":
-            return Geometry.center_crop(source, self.size, rounding=self.rounding)
+            return Geometry.center_crop(source, self.resize_to or self.size, self.size, rounding=self.rounding)
         if self.rule == "pad_square":
             return Geometry.pad_square(source).then(Geometry.squash((max(source), max(source)), square))
-        frame = Geometry.letterbox(source, self.resize_to, rounding="floor")
+        frame = self._fitted(source)
+        if self.rule == "fit_then_resize":
+            return frame.then(Geometry.squash(frame.input, square))
         return frame.then(Geometry.crop(frame.input, self.size, self.rounding))
+
+    def _fitted(self, source: Size) -> Geometry:
+        """Return the geometry of: longest side to ``resize_to``, then padded to a square on both sides."""
+        if self.rule == "fit_then_crop":
+            return Geometry.letterbox(source, self.resize_to, rounding="floor")
+        # As published, the product is one of floats: 113 lengths up to 6,000 lose a pixel so (320 / 77 * 77 < 320).
+        ratio = self.resize_to / max(source)
+        width, height = (max(1, int(side * ratio)) for side in source)
+        square = (self.resize_to, self.resize_to)
+        offset = float((square[0] - width) // 2), float((square[1] - height) // 2)
+        return Geometry(source, square, (width / source[0], height / source[1]), offset)
 
     def __call__(self, image: Radiograph) -> tuple[NDArray[np.float32], Geometry]:
         """Return the network's input ``(3, size, size)`` and its geometry; colours, where the picture brings them."""
@@ -72,7 +95,8 @@ class Preprocess:
 
     def _coloured(self, levels: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Return the network's input for 8-bit colours ``(h, w, 3)``: each channel placed as grey levels are."""
-        return np.stack([table[self._place(levels[..., c], self.fill[c])] for c, table in enumerate(self._tables)])
+        planes = [table[self._place(levels[..., c], self.fill[c])] for c, table in enumerate(self._tables)]
+        return self._shrunk(np.stack(planes))
 
     def normalise(self, pixels: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the network's input ``(3, size, size)`` for pixels ``(h, w)`` in [0, 1]."""
@@ -80,7 +104,19 @@ class Preprocess:
         if self.equalise:
             levels = equalise_histogram(levels)
         planes = {fill: self._place(levels, fill) for fill in set(self.fill)}
-        return np.stack([table[planes[fill]] for fill, table in zip(self.fill, self._tables, strict=True)])
+        coloured = np.stack([table[planes[fill]] for fill, table in zip(self.fill, self._tables, strict=True)])
+        return self._shrunk(coloured)
+
+    def _shrunk(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return normalised values ``(3, h, w)`` at the network's size, where the rule resizes these."""
+        if self.rule != "fit_then_resize" or values.shape[-1] == self.size:
+            return values
+        import torch
+
+        square = torch.from_numpy(values)[None]
+        smaller = torch.nn.functional.interpolate(square, (self.size, self.size), mode="bicubic", align_corners=False)
+        shrunk: NDArray[np.float32] = smaller[0].numpy()
+        return shrunk
 
     @property
     def _tables(self) -> list[NDArray[np.float32]]:
@@ -94,7 +130,8 @@ class Preprocess:
         if self.rule == "pad_square":
             square = _canvas(levels, Geometry.pad_square((width, height)), fill)
             return resize(square, (self.size, self.size), self.resample)
-        geometry = self.geometry((width, height))
+        fits = self.rule == "fit_then_resize"
+        geometry = self._fitted((width, height)) if fits else self.geometry((width, height))
         resized = tuple(round(side * scale) for side, scale in zip((width, height), geometry.scale, strict=True))
         return _canvas(resize(levels, (resized[0], resized[1]), self.resample), geometry, fill)
 

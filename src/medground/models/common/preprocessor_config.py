@@ -29,6 +29,7 @@ _READ = frozenset(
         "do_pad",
         "do_thumbnail",
         "do_reduce_labels",
+        "rescale_offset",
     ]
 )
 # Names of the classes that wrote the file, and steps that grey pictures or square ones make idle.
@@ -57,8 +58,9 @@ _FILTERS: dict[int, Resample] = {2: "bilinear", 3: "bicubic"}  # Pillow's number
 def read_preprocess(folder: Path, tower: int | None = None) -> Preprocess:
     """Return the preprocessing of a folder.
 
-    Either the shortest side is resized and the centre of the same size cut out (CLIP), or the whole picture is squashed
-    to a square (SigLIP, ViT). Whatever else the file asks for is refused rather than left out.
+    Either the shortest side is resized and the centre cut out (CLIP), or the whole picture is squashed to a square
+    (SigLIP, ViT), of which the centre may be cut out (EfficientNet). Whatever else the file asks for
+    is refused rather than left out.
 
     Args:
         folder: with ``preprocessor_config.json``.
@@ -68,7 +70,7 @@ def read_preprocess(folder: Path, tower: int | None = None) -> Preprocess:
         ConfigError: the file is missing or damaged, or asks for a step that is not known here or for another size.
     """
     settings, path = _settings(folder)
-    rule, size = _frame(settings, path)
+    rule, size, resize_to = _frame(settings, path)
     if tower not in (None, size):
         raise ConfigError(
             "pictures are prepared at another size than the image tower takes", where=path, expected=tower, got=size
@@ -78,9 +80,10 @@ def read_preprocess(folder: Path, tower: int | None = None) -> Preprocess:
     for key in ("do_pad", "do_thumbnail", "do_reduce_labels"):
         if settings.get(key):
             raise _refused(key, settings[key], "false", path)
-    factor = settings.get("rescale_factor", 1 / 255)
-    if settings.get("do_rescale", True) is not True or not _number(factor) or abs(factor * 255 - 1) > 1e-6:
-        raise _refused("rescale_factor", factor, "do_rescale: true and 1/255", path)
+    centred = settings.get("rescale_offset") is True  # EfficientNet's: pixels in [-1, 1], which is a mean and std of .5
+    factor, known = settings.get("rescale_factor", 1 / 255), 1 / 127.5 if centred else 1 / 255
+    if settings.get("do_rescale", True) is not True or not _number(factor) or abs(factor / known - 1) > 1e-6:
+        raise _refused("rescale_factor", factor, f"do_rescale: true and {known:.6f}", path)
     resample = settings.get("resample")
     if isinstance(resample, bool) or not isinstance(resample, int) or resample not in _FILTERS:
         raise _refused("resample", resample, "2 (bilinear) or 3 (bicubic)", path)
@@ -89,7 +92,10 @@ def read_preprocess(folder: Path, tower: int | None = None) -> Preprocess:
     std = _triple(settings, "image_std", path) if normal else (1.0, 1.0, 1.0)
     if min(std) <= 0:
         raise _refused("image_std", std, "positive numbers", path)
-    return Preprocess(rule, size, _FILTERS[resample], mean, std, rounding="floor")
+    if centred:
+        mean = (0.5 + mean[0] / 2, 0.5 + mean[1] / 2, 0.5 + mean[2] / 2)
+        std = (std[0] / 2, std[1] / 2, std[2] / 2)
+    return Preprocess(rule, size, _FILTERS[resample], mean, std, resize_to, rounding="floor")
 
 
 def states_preprocess(folder: Path) -> bool:
@@ -131,21 +137,22 @@ def _settings(folder: Path) -> tuple[dict[str, Any], Path]:
     return settings, path
 
 
-def _frame(settings: Mapping[str, Any], path: Path) -> tuple[Rule, int]:
-    """Return how a picture becomes a square, and its side."""
+def _frame(settings: Mapping[str, Any], path: Path) -> tuple[Rule, int, int]:
+    """Return how a picture becomes a square, its side, and the side before a crop that takes something away."""
     if settings.get("do_resize", True) is not True:
         raise _refused("do_resize", settings["do_resize"], "true", path)
     crops, size = settings.get("do_center_crop") is True, settings.get("size")
     edge = size.get("shortest_edge") if isinstance(size, dict) else size
-    if crops:
-        crop = _square(settings.get("crop_size"), "crop_size", path)
-        if edge is None and isinstance(size, dict):
-            if _square(size, "size", path) == crop:
-                return "squash", crop  # the crop takes nothing away
-        elif edge == crop:
-            return "center_crop", crop
-        raise _refused("size", size, f"the size of the crop, {crop}", path)
-    return "squash", _square(size, "size", path)
+    if not crops:
+        return "squash", _square(size, "size", path), 0
+    crop = _square(settings.get("crop_size"), "crop_size", path)
+    rule: Rule = "squash_then_crop" if edge is None and isinstance(size, dict) else "center_crop"
+    side = _square(size if rule == "squash_then_crop" else edge, "size", path)
+    if side < crop:
+        raise _refused("size", size, f"at least the size of the crop, {crop}", path)
+    if side == crop:  # the crop takes nothing away
+        return ("squash" if rule == "squash_then_crop" else rule), crop, 0
+    return rule, crop, side
 
 
 def _square(value: Any, key: str, path: Path) -> int:

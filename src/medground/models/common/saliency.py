@@ -175,8 +175,8 @@ def needs_gradients(option: str) -> bool:
     return option in ("gradcam", "chefer")
 
 
-def hugging_face_clip(model: Any) -> Tower:
-    """Return the image tower of ``transformers.CLIPModel``, taken apart."""
+def hugging_face_clip(model: Any, **options: Any) -> Tower:
+    """Return the image tower of ``transformers.CLIPModel``, taken apart; ``options`` are those of its embeddings."""
     vision = model.vision_model
 
     def block(layer: Any) -> Block:
@@ -192,7 +192,7 @@ def hugging_face_clip(model: Any) -> Tower:
         return Block(layer.layer_norm1, heads, attention.out_proj, lambda x: layer.mlp(layer.layer_norm2(x)))
 
     return Tower(
-        lambda pixels: vision.pre_layrnorm(vision.embeddings(pixels)),
+        lambda pixels: vision.pre_layrnorm(vision.embeddings(pixels, **options)),
         [block(layer) for layer in vision.encoder.layers],
         lambda tokens: model.visual_projection(vision.post_layernorm(tokens)),
     )

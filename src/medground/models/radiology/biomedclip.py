@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -100,8 +100,6 @@ class Biomedclip(DualEncoder):
         checkpoint: ``open_clip_pytorch_model.bin``, or the folder that holds it.
         text_model: folder of the tokenizer, ``microsoft/BiomedNLP-BiomedBERT-base-uncased-abstract``; by default the
             checkpoint's folder. Without a ``config.json`` BERT-base is assumed, as published.
-        crop: shortest side and centre crop as published, or squash the whole picture; by default the crop, except
-            for ``surgery``, whose authors crop nothing.
     """
 
     name: ClassVar[str] = "biomedclip"
@@ -117,7 +115,6 @@ class Biomedclip(DualEncoder):
     checkpoint: Path
     text_model: Path | None = None
     template: str | list[str] = "this is a photo of {label}"
-    crop: bool | None = None
 
     def assemble(self) -> Parts:
         """See :meth:`Adapter.assemble`."""
@@ -128,8 +125,6 @@ class Biomedclip(DualEncoder):
         weights = read_weights(self.checkpoint, LAYOUT)
         network = self.filled(blank(lambda: BiomedclipNetwork(config)), weights, LAYOUT)
         preprocess = follow_open_clip(beside, STATED, Preprocess("center_crop", 224, "bicubic", CLIP_MEAN, CLIP_STD))
-        crop = self.saliency != "surgery" if self.crop is None else self.crop
-        preprocess = replace(preprocess, rule="center_crop" if crop else "squash")
         return Parts(network, weights, preprocess, self.words(), tokenizer)
 
     def image_features(self, pixels: Tensor) -> tuple[Tensor, Tensor]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -69,8 +69,12 @@ def network_of(config: Any) -> Any:
 
 
 def image_tokens(model: Any, pixels: Tensor) -> Tensor:
-    """Return all tokens in the joint space ``(n, 1 + patches, E)``, the image's own vector first."""
-    hidden = model.vision_model(pixel_values=pixels).last_hidden_state
+    """Return all tokens in the joint space ``(n, 1 + patches, E)``, the image's own vector first.
+
+    Position embeddings are interpolated where the pictures are of another size than the tower's own.
+    """
+    other = pixels.shape[-1] != model.config.vision_config.image_size
+    hidden = model.vision_model(pixel_values=pixels, interpolate_pos_encoding=other).last_hidden_state
     tokens: Tensor = model.visual_projection(model.vision_model.post_layernorm(hidden))
     return tokens
 
@@ -118,8 +122,6 @@ class Clip(DualEncoder):
         checkpoint: a Hugging Face folder, or OpenAI's ``ViT-B-16.pt``, ``ViT-B-32.pt``, ``ViT-L-14.pt`` (the
             TorchScript archive or its state dict).
         tokenizer: folder of the Hugging Face tokenizer; by default the checkpoint's folder.
-        crop: shortest side and centre crop as published, or squash the whole picture; by default what the folder's
-            ``preprocessor_config.json`` says, else the crop; ``surgery``, whose authors crop nothing, squashes.
     """
 
     name: ClassVar[str] = "clip"
@@ -135,7 +137,6 @@ class Clip(DualEncoder):
     checkpoint: Path
     tokenizer: Path | None = None
     template: str | list[str] = "a photo of a {label}"
-    crop: bool | None = None
 
     def assemble(self) -> Parts:
         """See :meth:`Adapter.assemble`."""
@@ -148,9 +149,12 @@ class Clip(DualEncoder):
         tokenizer = Tokenizer(self.tokenizer or self.checkpoint, CONTEXT)
         network, weights = load_network(self.checkpoint, self.ignore or ())
         preprocess = preprocess_of(self.checkpoint, network.config.vision_config.image_size)
-        if self.crop is not None or self.saliency == "surgery":
-            preprocess = replace(preprocess, rule="center_crop" if self.crop else "squash")
         return Parts(network, weights, preprocess, self.words(), tokenizer)
+
+    def takes_size(self, size: int) -> bool:
+        """See :meth:`DualEncoder.takes_size`."""
+        network: Any = self.network
+        return bool(size % network.config.vision_config.patch_size == 0)
 
     def image_features(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
         """See :meth:`DualEncoder.image_features`."""
@@ -169,4 +173,6 @@ class Clip(DualEncoder):
 
     def tower(self) -> Tower:
         """See :meth:`DualEncoder.tower`."""
-        return hugging_face_clip(self.network)
+        network: Any = self.network
+        other = self.preprocess.size != network.config.vision_config.image_size
+        return hugging_face_clip(network, interpolate_pos_encoding=other)

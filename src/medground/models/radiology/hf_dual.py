@@ -1,13 +1,12 @@
-"""Any dual encoder of ``transformers``, by its folder: CLIP, SigLIP, or a pair of towers of one's own.
+"""Any dual encoder of ``transformers``, by its folder: CLIP, SigLIP, ALIGN, BLIP, or two towers of one's own.
 
 The folder says everything: ``config.json`` the architecture, ``preprocessor_config.json`` how pictures are prepared,
 the tokenizer's files how texts are. The network's own forward gives image and text vectors; the map is the similarity
-of every patch, taken through the tower's own pooling as if it were the whole picture, with the text.
+of every cell, taken through the tower's own pooling as if it were the whole picture, with the text.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,11 +23,9 @@ from medground.models.common.preprocessor_config import read_preprocess
 from medground.models.common.saliency import Tower, hugging_face_clip
 from medground.models.common.text import Tokenizer
 from medground.models.common.transformers import read_config
+from medground.models.networks.hugging_face import KINDS, Clip
 
 LAYOUT = Layout(ignore=("*position_ids",))
-# model_type of config.json -> class of the network. Siglip2Model takes ragged patches and a mask of them, which no
-# square preprocessing gives; the published SigLIP 2 files of a fixed size are of type siglip.
-KINDS = {"clip": "CLIPModel", "siglip": "SiglipModel", "vision-text-dual-encoder": "VisionTextDualEncoderModel"}
 
 
 def load_network(folder: Path, ignore: Sequence[str] = ()) -> tuple[Any, Weights]:
@@ -53,7 +50,7 @@ def load_network(folder: Path, ignore: Sequence[str] = ()) -> tuple[Any, Weights
                 expected=", ".join(KINDS),
                 got=config.model_type,
             )
-        network, report = getattr(transformers, kind).from_pretrained(
+        network, report = getattr(transformers, kind.network).from_pretrained(
             None,
             config=config,
             state_dict=dict(weights.tensors),
@@ -90,42 +87,14 @@ def _check_complete(network: Any, weights: Weights, report: Any, ignore: Sequenc
         )
 
 
-def pooled_cells(network: Any, states: Tensor) -> Tensor:
-    """Return the vectors ``(n, h, w, E)`` of the joint space for the tower's last states ``(n, T, D)``.
-
-    Each patch goes through the pooling and projection of the whole picture, alone.
-
-    Raises:
-        ConfigError: the tower's states are no square of patches.
-    """
-    tower, vision = network.vision_model, network.config.vision_config
-    patch = getattr(vision, "patch_size", None)
-    side = vision.image_size // patch if isinstance(patch, int) else 0
-    extra = states.shape[1] - side * side if states.ndim == 3 else -1
-    if not side or extra not in (0, 1):
-        raise ConfigError(
-            "maps need an image tower with square patches and at most a class token",
-            where="config.json: vision_config",
-            got=f"{vision.model_type}, states of shape {tuple(states.shape)}",
-        )
-    each = states[:, extra:].reshape(-1, 1, states.shape[-1])
-    if hasattr(tower, "post_layernorm") and not hasattr(tower, "head"):
-        pooled = tower.post_layernorm(each[:, 0])
-    else:
-        pool = getattr(tower, "head", None) or tower.pooler
-        pooled = pool(each)
-    projection = getattr(network, "visual_projection", None)
-    cells: Tensor = pooled if projection is None else projection(pooled)
-    return cells.reshape(len(states), side, side, -1)
-
-
 @dataclass(kw_only=True, eq=False, repr=False)
 class HfDual(DualEncoder):
     """A dual encoder of transformers.
 
     Args:
         checkpoint: a local folder, as ``save_pretrained`` writes it: ``config.json`` with a ``model_type`` of ``clip``,
-            ``siglip`` or ``vision-text-dual-encoder``, weights, ``preprocessor_config.json``, tokenizer.
+            ``siglip``, ``vision-text-dual-encoder``, ``align`` or ``blip`` (its retrieval head), weights,
+            ``preprocessor_config.json``, tokenizer.
         tokenizer: folder of the tokenizer; by default the checkpoint's.
         saliency: ``similarity``; for ``clip`` folders also ``surgery``, ``gradcam`` and ``chefer``.
         logit_scale: multiply cosines by the stored temperature, and add the stored bias, before the link; by default
@@ -153,8 +122,10 @@ class HfDual(DualEncoder):
             ConfigError: the saliency rule takes a tower apart that this folder does not have.
         """
         network, weights = load_network(self.checkpoint, self.ignore or ())
-        preprocess = read_preprocess(self.checkpoint, getattr(network.config.vision_config, "image_size", None))
         kind = network.config.model_type
+        self._kind: Clip = KINDS[kind]
+        self._resized: dict[str, Any] = {}
+        preprocess = read_preprocess(self.checkpoint, tower_side(network.config.vision_config))
         if self.saliency != "similarity" and kind != "clip":
             raise ConfigError(
                 f"this saliency rule takes a tower of CLIP apart, not of {kind}",
@@ -162,40 +133,48 @@ class HfDual(DualEncoder):
                 got=self.saliency,
                 fix="saliency: similarity",
             )
-        siglip = kind == "siglip"
         if self.logit_scale is None:
-            self.logit_scale = siglip
-        self._masked = not siglip  # SigLIP was trained on padded texts without a mask
+            self.logit_scale = self._kind.scaled
         most = self.length or int(network.config.text_config.max_position_embeddings)
-        tokenizer = Tokenizer(self.tokenizer or self.checkpoint, most, pad_to_length=siglip)
+        tokenizer = Tokenizer(self.tokenizer or self.checkpoint, most, pad_to_length=self._kind.padded)
         if self.length is None:
             tokenizer.length = min(most, int(tokenizer.inner.model_max_length))
         options = [kind, network.config.to_diff_dict()]
         return Parts(network, weights, preprocess, self.words(), tokenizer, options)
 
+    def takes_size(self, size: int) -> bool:
+        """See :meth:`DualEncoder.takes_size`: position embeddings are interpolated, as the library does."""
+        network: Any = self.network
+        patch = getattr(network.config.vision_config, "patch_size", 1)
+        if not self._kind.resizable or size % patch:
+            return False
+        self._resized = {"interpolate_pos_encoding": True}
+        return True
+
     def image_features(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
         """See :meth:`DualEncoder.image_features`."""
-        network: Any = self.network
-        output = network.get_image_features(pixel_values=pixels)
-        return output.pooler_output, pooled_cells(network, output.last_hidden_state)
+        return self._kind.image(self.network, pixels, self._resized)
 
     def embed(self, texts: Sequence[str]) -> Tensor:
         """See :meth:`DualEncoder.embed`."""
         ids, mask = (part.to(self.runtime.device) for part in self.tokenise(texts))
-        network: Any = self.network
-        options = {"attention_mask": mask} if self._masked else {}
-        vectors: Tensor = network.get_text_features(input_ids=ids, **options).pooler_output
-        return vectors
+        return self._kind.text(self.network, ids, mask)
 
     def scale(self) -> float:
         """See :meth:`DualEncoder.scale`."""
-        network: Any = self.network
-        return math.exp(float(network.logit_scale))
+        return self._kind.scale(self.network)
 
     def bias(self) -> float:
         """See :meth:`DualEncoder.bias`; SigLIP's, which others lack."""
-        return float(getattr(self.network, "logit_bias", 0.0))
+        return self._kind.bias(self.network)
 
     def tower(self) -> Tower:
         """See :meth:`DualEncoder.tower`."""
-        return hugging_face_clip(self.network)
+        return hugging_face_clip(self.network, **self._resized)
+
+
+def tower_side(vision: Any) -> int | None:
+    """Return the side in pixels that an image tower was made for; None: it takes any."""
+    convolutional = vision.model_type == "align_vision_model"
+    side: int | None = None if convolutional else getattr(vision, "image_size", None)
+    return side

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -108,8 +108,6 @@ class OpenClipDual(DualEncoder):
         weights = read_weights(self.checkpoint, LAYOUT)
         self.filled(network, weights, LAYOUT, partial(network.published, prefix=text_prefix(weights)))
         preprocess = preprocess_of(pictures, config.vision_cfg.image_size, path)
-        if self.saliency == "surgery":  # its authors crop nothing
-            preprocess = replace(preprocess, rule="squash")
         tokenizer = Tokenizer(folder, config.text_cfg.context_length)
         return Parts(network, weights, preprocess, self.words(), tokenizer, [config.model_dump(mode="json")])
 
