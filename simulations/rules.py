@@ -205,10 +205,10 @@ MUTATIONS = (
     # XBench: claims, floors, thresholds, support.
     Mutation(
         "of several floors the hardest decides",
-        f"{XBENCH}/claims.py",
+        DECIDE,
         "return min(decisions",
         "return max(decisions",
-        T_CLAIMS,
+        T_DECIDE,
     ),
     Mutation(
         "a finding that fails makes it in part",

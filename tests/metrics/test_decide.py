@@ -10,9 +10,11 @@ from medground.metrics.decide import (
     DEFAULTS,
     Decision,
     Rule,
+    decide_beside,
     decide_difference,
     decide_level,
     enough,
+    hardest,
     rule_of,
     rules,
     side_of,
@@ -159,6 +161,66 @@ def test_answers_join():
     assert together([better, worse]) == together([better, unknown]) == "in part"
     assert together([worse, unknown]) == together([unknown]) == "cannot be told"
     assert together([]) == "not asked"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "answer"),
+    [
+        (-0.09, -0.01, "no"),  # nowhere near better, though not shown to be worse by the margin
+        (-0.09, 0.02, "no"),  # up to the margin and no further
+        (-0.09, 0.021, "cannot be told"),
+        (0.005, 0.09, "cannot be told"),
+        (0.021, 0.09, "yes"),
+    ],
+)
+@pytest.mark.parametrize("direction", ["higher", "lower"])
+def test_an_interval_that_falls_short_of_the_margin_is_a_no(low, high, answer, direction):
+    if direction == "lower":
+        low, high = -high, -low
+    spec = MetricSpec(name="x", title="X", family="rate", direction=direction)
+    told = decide_difference(difference((low + high) / 2, low, high), spec, Rule(0.02, 10))
+    assert told.answer == answer
+    level = Estimate(0.5 + (low + high) / 2, 0.5 + low, 0.5 + high, 0.5 + low, 0.5 + high, evidence=(30,))
+    assert decide_level(level, 0.5, spec, Rule(0.02, 10)).answer == answer
+    assert decide_difference(difference((low + high) / 2, low, high, evidence=(9,)), spec, Rule(0.02, 10)).answer == (
+        "cannot be told"
+    )
+
+
+@pytest.mark.parametrize("direction", ["higher", "lower"])
+def test_a_model_that_never_does_better_than_a_floor_is_a_no(direction):
+    spec = MetricSpec(name="x", title="X", family="rate", direction=direction)
+    floor = np.tile([0.0, 1.0], 10)
+    by = clusters([f"p{i}" for i in range(20)])
+    same = compare_means(floor, floor, by)
+    assert decide_difference(same, spec, DEFAULTS["rate"]).answer == "cannot be told"  # two models may still differ
+    told = decide_beside(same, spec, DEFAULTS["rate"])
+    assert (told.word, told.answer) == ("cannot be told", "no")
+    assert "in none of 20 patients" in told.because
+    once = floor.copy()
+    once[0 if direction == "higher" else 1] = 0.5
+    assert decide_beside(compare_means(once, floor, by), spec, DEFAULTS["rate"]).answer == "cannot be told"
+    few = compare_means(floor[:9], floor[:9], clusters(list(range(9))))
+    assert decide_beside(few, spec, DEFAULTS["rate"]).answer == "cannot be told"
+
+
+@given(st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=12, max_size=12))
+def test_beside_a_floor_nothing_but_never_better_changes_a_decision(values):
+    floor = np.tile([0.0, 1.0, 0.5], 4)
+    difference = compare_means(values, floor, clusters(list(range(12))))
+    alone, beside = (f(difference, POINTING, DEFAULTS["rate"]) for f in (decide_difference, decide_beside))
+    never = not (np.array(values) > floor).any()
+    assert beside.answer == ("no" if never else alone.answer)
+    assert beside.word == alone.word
+
+
+def test_of_several_floors_the_hardest_decides():
+    better, alike, open_ = (Decision(w, w) for w in ("better", "equivalent", "cannot be told"))
+    short = Decision("cannot be told", "short", short=True)
+    assert hardest([better, alike, better]) is alike
+    assert hardest([better, open_]) is open_
+    assert hardest([open_, short]) is short
+    assert hardest([better, better]).answer == "yes"
 
 
 def test_rules_are_changed_by_family():

@@ -9,6 +9,8 @@ claim                 needs
 better, worse         p <= .05 in its family, and the 95 % interval beyond the margin
 equivalent            the 90 % interval inside the margin (two one-sided tests, Schuirmann 1987)
 above, below          the 95 % interval wholly on one side of the floor plus the margin
+not better            worse or equivalent; the whole 95 % interval short of the margin; or better than a floor in
+                      not one patient. Of several floors the hardest decides
 cannot be told        everything else; always below the minimum, or where a method does not repeat itself
 ====================  ==================================================================================
 
@@ -95,6 +97,8 @@ class Decision:
             where no direction is shown. Always set with better and worse; with ``equivalent`` it says "better, but by
             less than the margin".
         enough: whether there was enough evidence to claim anything.
+        short: whether the whole interval falls short of floor and margin: it may be a little better, or much worse, but
+            it is shown not to be better by the margin.
     """
 
     word: Word
@@ -102,12 +106,14 @@ class Decision:
     margin: float | None = None
     direction: int = 0
     enough: bool = True
+    short: bool = False
 
     @property
     def answer(self) -> Answer:
-        """The decision as the answer to "is it better?": *no* for worse and for equivalent."""
-        answers: dict[Word, Answer] = {"better": "yes", "worse": "no", "equivalent": "no"}
-        return answers.get(self.word, "cannot be told")
+        """The answer to "is it better by the margin?": *no* also where the whole interval falls short of it."""
+        if self.word == "better":
+            return "yes"
+        return "no" if self.short or self.word in {"worse", "equivalent"} else "cannot be told"
 
 
 def rules(overrides: Mapping[str, Mapping[str, Any]] | None = None) -> dict[str, Rule]:
@@ -199,6 +205,7 @@ def decide_difference(
     shown = p is not None and p <= ALPHA
     sign = 1 if difference.low > 0 else -1 if difference.high < 0 else 0
     direction = (sign if spec.direction == "higher" else -sign) if shown else 0
+    short = _short(difference, 0.0, spec, margin)
     beyond = difference.low > margin or difference.high < -margin
     figures = f"difference {_figures(difference, spec, signed=True)}, {_p_words(difference)}"
     if direction and beyond:
@@ -208,13 +215,38 @@ def decide_difference(
         size = (
             f"the {round(100 * (2 * difference.level - 1))} % interval lies inside the margin of {_margin(spec, rule)}"
         )
-        return Decision("equivalent", f"{figures}: {size}", rule.margin, direction)
+        return Decision("equivalent", f"{figures}: {size}", rule.margin, direction, short=short)
     why = "the interval reaches from one side of the margin to the other"
     if direction:
         why = f"{'better' if direction > 0 else 'worse'}, but not shown to be so by {_margin(spec, rule)}"
     elif beyond:
         why = "the p value does not allow a claim"
-    return Decision("cannot be told", f"{figures}: {why}", rule.margin, direction)
+    if short:
+        why = f"the whole interval falls short of the margin of {_margin(spec, rule)}"
+    return Decision("cannot be told", f"{figures}: {why}", rule.margin, direction, short=short)
+
+
+def decide_beside(difference: Difference, spec: MetricSpec, rule: Rule, reliability: float | None = None) -> Decision:
+    """Say whether a model is better than a floor that was measured on the same items.
+
+    As `decide_difference`, and one thing more: a model that does better than the floor in not one patient does nothing
+    that needs a picture. That is a *no* however wide the interval: a scripted replier is told so on forty dialogues.
+
+    Args:
+        difference: model minus floor.
+        spec: the metric.
+        rule: margin and minimum.
+        reliability: test-retest correlation of the method, where the rule asks for one.
+    """
+    decision = decide_difference(difference, spec, rule, reliability)
+    if not decision.enough or decision.answer == "no" or spec.direction == "neither" or difference.contribution is None:
+        return decision
+    gains = difference.contribution if spec.direction == "higher" else -difference.contribution
+    if gains.max(initial=0.0) > 0:
+        return decision
+    figures = f"difference {_figures(difference, spec, signed=True)}"
+    never = f"{figures}: better than it in none of {sum(difference.evidence)} {rule.unit}"
+    return replace(decision, because=never, short=True)
 
 
 def decide_level(
@@ -222,7 +254,7 @@ def decide_level(
 ) -> Decision:
     """Say whether a value lies above (``better``) or below (``worse``) a fixed floor, or at it (``equivalent``).
 
-    For a floor that was measured on the same cases, use `decide_difference` on the paired difference.
+    For a floor that was measured on the same cases, use `decide_beside` on the paired difference.
 
     Args:
         estimate: the value with its interval.
@@ -241,14 +273,18 @@ def decide_level(
     sign = 1 if estimate.low > floor else -1 if estimate.high < floor else 0
     direction = sign if spec.direction == "higher" else -sign
     beyond = estimate.low > floor + margin or estimate.high < floor - margin
+    short = _short(estimate, floor, spec, margin)
     figures = f"{_figures(estimate, spec)} against {spec.shown(floor)}"
     if direction and beyond:
         word: Word = "better" if direction > 0 else "worse"
         return Decision(word, f"{figures}, beyond the margin of {_margin(spec, rule)}", rule.margin, direction)
     if _inside(estimate, floor, rule):
-        return Decision("equivalent", f"{figures}: within the margin of {_margin(spec, rule)}", rule.margin, direction)
+        within = f"{figures}: within the margin of {_margin(spec, rule)}"
+        return Decision("equivalent", within, rule.margin, direction, short=short)
     why = "the interval does not lie on one side of floor and margin"
-    return Decision("cannot be told", f"{figures}: {why}", rule.margin, direction)
+    if short:
+        why = f"the whole interval falls short of floor and margin of {_margin(spec, rule)}"
+    return Decision("cannot be told", f"{figures}: {why}", rule.margin, direction, short=short)
 
 
 def side_of(low: float | None, high: float | None, edge: float) -> Answer:
@@ -268,8 +304,30 @@ def side_of(low: float | None, high: float | None, edge: float) -> Answer:
     return "yes" if low > edge else "no" if high <= edge else "cannot be told"
 
 
+def hardest(decisions: Sequence[Decision]) -> Decision:
+    """Return the decision beside the floor that is hardest to beat: of one claim that is held against several floors.
+
+    It is better where it is better than every floor, and not better where it is not better than one: to beat two of
+    three floors is no half of anything. No correction is due: the chance of a false *better* is that beside the hardest
+    floor (an intersection-union test, Berger 1982).
+
+    Args:
+        decisions: one a floor, at least one.
+
+    Example:
+        >>> parrot, normal = Decision("better", "against the parrot"), Decision("equivalent", "against all normal")
+        >>> hardest([parrot, normal]).because
+        'against all normal'
+    """
+    return min(decisions, key=lambda decision: (_ANSWERS.index(decision.answer), _FROM_WORST.index(decision.word)))
+
+
+_ANSWERS: tuple[Answer, ...] = ("no", "cannot be told", "yes")
+_FROM_WORST: tuple[Word, ...] = ("worse", "equivalent", "cannot be told", "better")
+
+
 def together(decisions: Sequence[Decision]) -> Answer:
-    """Join the decisions about the parts of one question.
+    """Join the decisions about the parts of one question; of one claim beside several floors, :func:`hardest`.
 
     *yes* where all are better; *no* where all are worse or equivalent; *in part* where some are better; *not asked*
     without parts; else *cannot be told*.
@@ -295,6 +353,15 @@ def _refused(estimate: Estimate, rule: Rule, reliability: float | None) -> Decis
             why = f"the method does not repeat itself: test-retest correlation {reliability:.2f}"
             return _cannot(f"{why}, {rule.reliability:g} needed", rule, enough=False)
     return None
+
+
+def _short(estimate: Estimate, centre: float, spec: MetricSpec, margin: float) -> bool:
+    """Whether the whole interval lies where nothing better by the margin is."""
+    assert estimate.low is not None  # both callers return before
+    assert estimate.high is not None
+    if spec.direction == "lower":
+        return estimate.low >= centre - margin
+    return estimate.high <= centre + margin
 
 
 def _cannot(why: str, rule: Rule, *, enough: bool = True) -> Decision:

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from medground.benchmarks.cxreasondial.rows import SCHEMA
+from medground.benchmarks.cxreasondial.scores import Judged
 from medground.benchmarks.cxreasondial.summarise import summarise
 from medground.benchmarks.results import ModelFacts
 from medground.errors import MetricError
@@ -120,3 +121,32 @@ def test_parts_of_faithfulness_that_do_not_make_1_stop_the_summary(rows, monkeyp
     monkeypatch.setattr(module, "identity", lambda _: Identity(5, 0.5, 0.3, 0.1))
     with pytest.raises(MetricError, match="do not make 1"):
         summary(rows)
+
+
+def floors_of(**share):
+    """Repliers that are faithful on a share of the dialogues."""
+    return {
+        name.replace("_", " "): [
+            Judged(f"d{d}", t, ("coverage", "faithfulness"), {"coverage": 1, "faithfulness": int(d < 20 * part)})
+            for d in range(20)
+            for t in range(5)
+        ]
+        for name, part in share.items()
+    }
+
+
+def answer_of(share, floors):
+    made = summary([row(d, t, int(d < 20 * share)) for d in range(20) for t in range(5)], floors=floors)
+    (verdict,) = made.verdicts
+    return verdict
+
+
+def test_a_constant_replier_is_not_faithful_however_many_floors_it_beats():
+    floors = floors_of(refuser=0.0, parrot=0.05, all_normal=0.5)
+    verdict = answer_of(0.5, floors)  # word for word what one of the floors says
+    assert verdict.answer == "no"
+    assert verdict.because.startswith("against all normal: ")
+    assert verdict.roles["floor"].group == "all normal"
+    assert answer_of(1.0, floors).answer == "yes"
+    assert answer_of(0.2, floors).answer == "no"  # better than two floors, worse than the third
+    assert answer_of(0.6, floors).answer == "cannot be told"

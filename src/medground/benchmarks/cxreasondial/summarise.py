@@ -16,7 +16,7 @@ from medground.benchmarks.cxreasondial.specs import SPECS
 from medground.benchmarks.results import Cell, ModelFacts, Summary, Verdict
 from medground.errors import MetricError
 from medground.metrics.bootstrap import Clusters, clusters
-from medground.metrics.decide import DEFAULTS, Rule, decide_difference, rule_of, together
+from medground.metrics.decide import DEFAULTS, Decision, Rule, decide_beside, hardest, rule_of
 from medground.metrics.differences import compare_means
 from medground.metrics.inference import Estimate, estimate_mean
 
@@ -195,7 +195,7 @@ def _verdicts(
     spec = SPECS[0]
     rule = rule_of(spec, rules)
     own = {(t.dialogue, t.turn): t.verdict("faithfulness") for t in turns if "faithfulness" in t.applicable}
-    decisions, shown = [], None
+    decisions: dict[str, Decision] = {}
     for name, floor in floors.items():
         pairs = [(key, value, own[key]) for f in floor if (key := (f.dialogue, f.turn)) in own
                  and (value := f.verdict("faithfulness")) is not None and own[key] is not None]  # fmt: skip
@@ -203,22 +203,19 @@ def _verdicts(
             continue
         first = [float(mine) for _, _, mine in pairs if mine is not None]
         difference = compare_means(first, [float(v) for _, v, _ in pairs], _by([key[0] for key, _, _ in pairs]))
-        said = decide_difference(difference, spec, rule)
-        decisions.append(said)
-        if shown is None or said.answer != "yes":
-            shown = (name, said)
-    if shown is None:
+        decisions[name] = decide_beside(difference, spec, rule)
+    if not decisions:
         return []
-    floor_cell = next(
-        c for c in cells if c.scope == "floor" and c.group == shown[0] and c.metric == "floor_faithfulness"
-    )
+    decision = hardest(list(decisions.values()))
+    beside = next(name for name, own_decision in decisions.items() if own_decision is decision)
+    floor_cell = next(c for c in cells if c.scope == "floor" and c.group == beside and c.metric == "floor_faithfulness")
     return [
         Verdict(
             benchmark=NAME,
             question="dialogue",
             model=part.model,
-            answer=together(decisions),
-            because=f"against {shown[0]}: {shown[1].because}",
+            answer=decision.answer,
+            because=f"against {beside}: {decision.because}",
             reading=part.reading,
             dataset=part.dataset,
             margin=rule.margin,

@@ -111,18 +111,12 @@ def region_verdict(model: str, dataset: str, reading: str, figures: Mapping[str,
 def half_verdict(
     question: str, model: str, dataset: str, reading: str, figures: Sequence[Tested | None], fallback: Cell
 ) -> Verdict:
-    """Return the verdict on words or pixels: *yes* where every figure lies above 50, *in part* where some do."""
+    """Return the verdict on words or pixels: the first figure decides; *in part* where another is not above 50."""
     known = [one for one in figures if one is not None]
-    words = [one.word for one in known]
-    answer: Answer
-    if not known:
-        answer = "cannot be told"
-    elif all(word == "better" for word in words):
-        answer = "yes"
-    elif all(word in ("worse", "equivalent") for word in words):
-        answer = "no"
-    else:
-        answer = "in part" if "better" in words else "cannot be told"
+    answers = [one.said.answer for one in known]
+    answer: Answer = answers[0] if answers else "cannot be told"
+    if answer == "yes" and set(answers) != {"yes"}:
+        answer = "in part"
     because = "; ".join(f"{_title(one.cell)} {one.said.because}" for one in known)
     roles = {"headline": known[0].cell if known else fallback}
     if len(known) > 1:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from medground.benchmarks.medical_checklist.specs import SPECS
 from medground.benchmarks.results import Answer, Cell, Cells, Verdict
-from medground.metrics.decide import DEFAULTS, Decision, Rule, decide_difference, rule_of
+from medground.metrics.decide import DEFAULTS, Decision, Rule, decide_beside, hardest, rule_of
 from medground.metrics.differences import Difference
 
 _SPEC = {s.name: s for s in SPECS}
@@ -28,7 +28,7 @@ def verdict(
     headline = _one(cells, model, dataset, "accuracy")
     assert headline is not None
     rule = rule_of(_SPEC["gain_blind"], rules)
-    said = {name: decide_difference(d, _SPEC[name], rule) for name, d in differences.items()}
+    said = {name: decide_beside(d, _SPEC[name], rule) for name, d in differences.items()}
     answer, because = _answer(headline, said)
     roles = {
         "headline": headline,
@@ -57,16 +57,17 @@ def _answer(headline: Cell, said: Mapping[str, Decision]) -> tuple[Answer, str]:
         return "cannot be told", f"Its accuracy is undefined: {headline.reason}."
     if not said:
         return "cannot be told", "Nothing was measured that needs no picture, so accuracy alone tells nothing."
-    words: Sequence[str] = [d.word for d in said.values()]
     names = {"gain_blind": "the best scorer that sees no picture", "gain_blank": "itself with a blank picture"}
     told = "; ".join(f"against {names.get(n, n)}: {d.because}" for n, d in said.items())
-    if all(w == "better" for w in words):
-        return "yes", f"It prefers the true caption more often than what sees no picture does ({told})."
-    if any(w in ("worse", "equivalent") for w in words):
-        return "no", f"What sees no picture does as well, or better ({told})."
-    if any(w == "better" for w in words):
-        return "in part", f"It is shown to be better than one of the two, not than both ({told})."
-    return "cannot be told", f"The items do not settle it ({told})."
+    answer = hardest(list(said.values())).answer
+    return answer, f"{_SAYS[answer]} ({told})."
+
+
+_SAYS: Mapping[Answer, str] = {
+    "yes": "It prefers the true caption more often than what sees no picture does",
+    "no": "What sees no picture does as well, or better",
+    "cannot be told": "The items do not settle whether it is better than all that sees no picture",
+}
 
 
 def _one(cells: Cells, model: str, dataset: str, metric: str) -> Cell | None:

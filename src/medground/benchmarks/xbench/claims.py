@@ -107,21 +107,10 @@ def _known(values: Mapping[str, Floats], floor: str) -> bool:
 
 
 def weakest(claims: Sequence[Claim]) -> Claim:
-    """Join claims about one figure beside several floors: it is better where it is better than every floor.
-
-    No correction is due: the chance of a false *better* is that of the floor which is hardest to beat (an
-    intersection-union test, Berger 1982).
-    """
+    """Join claims about one figure beside several floors: it is better where it is better than every floor."""
     findings = dict.fromkeys(finding for claim in claims for finding in claim.by_class)
-    by_class = {f: _weaker([c.by_class[f] for c in claims if f in c.by_class]) for f in findings}
-    return replace(claims[0], whole=_weaker([claim.whole for claim in claims]), by_class=by_class)
-
-
-def _weaker(decisions: Sequence[Decision]) -> Decision:
-    return min(decisions, key=lambda decision: _FROM_WORST.index(decision.word))
-
-
-_FROM_WORST = ("worse", "equivalent", "cannot be told", "better")
+    by_class = {f: decide.hardest([c.by_class[f] for c in claims if f in c.by_class]) for f in findings}
+    return replace(claims[0], whole=decide.hardest([claim.whole for claim in claims]), by_class=by_class)
 
 
 def _claim(
@@ -150,8 +139,8 @@ def _claim(
     else:
         whole = _compared(first, second, pairs, both, how)
     corrected = zip(each, correct(list(each.values()), "findings", how.seed), strict=True)
-    decisions = {finding: decide.decide_difference(d, spec, rule) for finding, d in corrected}
-    return Claim(decide.decide_difference(whole, spec, rule), decisions, own, rule.margin)
+    decisions = {finding: decide.decide_beside(d, spec, rule) for finding, d in corrected}
+    return Claim(decide.decide_beside(whole, spec, rule), decisions, own, rule.margin)
 
 
 def _compared(first: Floats, second: Floats, pairs: Pairs, mask: np.ndarray, how: How) -> Difference:
