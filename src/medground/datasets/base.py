@@ -6,17 +6,28 @@ registry checks; ``cases()`` is cheap enough to be called by every command.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Protocol, runtime_checkable
 
 from medground.datasets.lazy import LazyRegions
 from medground.identity import fingerprint_of
+from medground.imaging.augmenting import Augmentation
+from medground.imaging.reading import Radiograph, read_radiograph
 from medground.imaging.regions import Region
 from medground.paths import resolve_inside
 
-__all__ = ["Case", "Dataset", "DatasetInfo", "fingerprint_cases", "resolve_inside"]
+__all__ = [
+    "Case",
+    "Dataset",
+    "DatasetInfo",
+    "fingerprint_cases",
+    "names_of",
+    "picture_of",
+    "pictures_from",
+    "resolve_inside",
+]
 
 
 @dataclass(frozen=True)
@@ -33,6 +44,8 @@ class Case:
         regions: finding -> where it is, for the findings that are localised in this case. A look-up may read a mask
             file or a picture's header and raise a DataError; ``in``, iteration and ``len`` never do.
         notes: what was mended while reading this case (clipped boxes, merged readers), for the report.
+        augmentation: the change that its picture is shown with; regions and labels are those of the changed picture.
+            Read pictures with :func:`picture_of`, which makes the change.
     """
 
     case_id: str
@@ -42,6 +55,21 @@ class Case:
     labels: Mapping[str, bool | None] = field(default_factory=dict)
     regions: Mapping[str, Region] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    augmentation: Augmentation | None = None
+
+
+def picture_of(case: Case, read: Callable[..., Radiograph] = read_radiograph) -> Radiograph:
+    """Return a case's picture as the case is to be shown.
+
+    Args:
+        case: whose picture is read.
+        read: reads a file, as :func:`~medground.imaging.reading.read_radiograph` does; a cache may.
+
+    Raises:
+        ImageError: the file cannot be decoded.
+    """
+    image = read(case.image, case_id=case.case_id, patient_id=case.patient_id)
+    return image if case.augmentation is None else case.augmentation.picture(image, case.case_id)
 
 
 @dataclass(frozen=True)
@@ -100,6 +128,20 @@ class Dataset(Protocol):
         """A hash of what ``cases()`` returns; part of every chunk's name."""
 
 
+def names_of(dataset: Dataset) -> tuple[str, ...]:
+    """Return the names under which somebody may know a dataset's cases: its own, and that of the dataset it changes."""
+    changed = getattr(dataset, "changes", None)
+    return (dataset.name, *(names_of(changed) if changed is not None else ()))
+
+
+def pictures_from(dataset: Dataset) -> str | None:
+    """Return the collection that a dataset takes its pictures from; None where they are its own."""
+    changed = getattr(dataset, "changes", None)
+    if changed is None:
+        return dataset.info.pixels_from
+    return pictures_from(changed) or changed.name
+
+
 def fingerprint_cases(cases: Sequence[Case], root: Path) -> str:
     """Return a hash of cases that does not depend on where the dataset's folder lies."""
     rows = [
@@ -110,6 +152,7 @@ def fingerprint_cases(cases: Sequence[Case], root: Path) -> str:
             c.view,
             sorted(c.labels.items()),
             sorted(_region_hashes(c.regions)),
+            *(() if c.augmentation is None else (c.augmentation.key,)),
         )
         for c in cases
     ]

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from medground.datasets.base import Dataset
+from medground.datasets.base import Dataset, pictures_from
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def shared_sources(datasets: Sequence[Dataset]) -> list[SharedSource]:
     """
     groups: dict[str, list[Dataset]] = defaultdict(list)
     for dataset in datasets:
-        groups[dataset.info.pixels_from or dataset.name].append(dataset)
+        groups[pictures_from(dataset) or dataset.name].append(dataset)
     return [
         SharedSource(source, tuple(d.name for d in group), _common_patients(group))
         for source, group in groups.items()

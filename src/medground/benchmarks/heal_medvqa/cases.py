@@ -13,10 +13,10 @@ from medground.benchmarks.heal_medvqa.masks import ANATOMIES, LUNGS, Mask, MaskS
 from medground.benchmarks.heal_medvqa.relation import RelationRule, place
 from medground.benchmarks.heal_medvqa.streams import fraction
 from medground.benchmarks.heal_medvqa.table import facts_of
-from medground.datasets.base import Case, Dataset
+from medground.datasets.base import Case, Dataset, picture_of
 from medground.errors import DataError, DatasetError
 from medground.imaging.geometry import resize_pixels
-from medground.imaging.reading import Radiograph, image_size, read_radiograph
+from medground.imaging.reading import Radiograph, image_size
 
 _WORKING = 512  # longest side at which regions without a size of their own are made
 
@@ -125,7 +125,7 @@ class CaseGallery:
     def picture(self, image_id: str) -> GalleryPicture:
         """Return a case's picture with its masks, shrunk to the longest side."""
         case = self._cases[image_id]
-        read = read_radiograph(case.image, case_id=case.case_id, patient_id=case.patient_id)
+        read = picture_of(case)
         size = self._size(read)
         masks = {anatomy: resized(mask, size) for anatomy, mask in self._masks(case).items()}
         lesions = {

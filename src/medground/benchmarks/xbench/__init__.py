@@ -17,6 +17,7 @@ from medground.benchmarks.xbench.further import further_metrics
 from medground.benchmarks.xbench.protocol import resolve_protocol
 from medground.benchmarks.xbench.rows import KeepMaps
 from medground.benchmarks.xbench.tasks import Cache, GroundingTask
+from medground.datasets.augmented import Augmented
 from medground.datasets.base import Dataset
 from medground.datasets.overlap import shared_sources
 from medground.datasets.report import Reporting
@@ -144,6 +145,7 @@ class XBench:
         """Summarise rows, by (model, dataset); see :func:`medground.benchmarks.xbench.summarise.summarise`."""
         from medground.benchmarks.looking import with_looking
         from medground.benchmarks.xbench.compare import compare
+        from medground.benchmarks.xbench.robustness import changed_datasets, with_robustness
         from medground.benchmarks.xbench.summarise import SummaryOptions, summarise
 
         cards = {m.label: card_for(m.card, self._datasets) for m in self._setting.models}
@@ -157,7 +159,10 @@ class XBench:
             self.metrics,
         )
         summary = replace(summarise(rows, cards, self.findings, options), notes=self.notes())
-        return with_looking(summary, compare(self), rows, self._setting.models)
+        comparable, changed = compare(self), changed_datasets(self._setting.datasets, self._datasets)
+        how = (self.protocol, self.seed, self.metrics)
+        summary = with_robustness(summary, comparable, rows, changed, self.findings, how)
+        return with_looking(summary, comparable, rows, self._setting.models)
 
     @property
     def seed(self) -> int:
@@ -182,7 +187,9 @@ class XBench:
         """Return what must be known beforehand: what was mended, left out or never used, and what shares pictures."""
         reports = {label: d.report() for label, d in self._datasets.items() if isinstance(d, Reporting)}
         remarks = [f"{label}: {remark}" for label, report in reports.items() for remark in report.remarks]
-        shared = map(str, shared_sources(list(self._datasets.values())))
+        # A changed dataset shows the plain one's patients by intention.
+        plain = [dataset for dataset in self._datasets.values() if not isinstance(dataset, Augmented)]
+        shared = map(str, shared_sources(plain))
         changed = decide.changes(decide.rules(self.rules))
         return [*remarks, *self._held, *self._idle_prompts(), *shared, *changed]
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from medground.benchmarks.base import Declared, Entry
-from medground.datasets.base import Case, Dataset
+from medground.datasets.base import Case, Dataset, names_of, pictures_from
 from medground.errors import ConfigError, ModelError, did_you_mean
 from medground.tables.ids import forms, plain_id
 from medground.tables.join import shown
@@ -88,9 +88,9 @@ def is_excluded(case: Case, patients: frozenset[str]) -> bool:
     return any(plain_id(name) in patients for name in (case.patient_id, case.case_id) if name)
 
 
-def excluded_of(declared: Declared, label: str, dataset: str) -> frozenset[str]:
-    """Return the patients of a dataset that a model's declaration leaves out."""
-    return frozenset().union(*(ids for key, ids in declared.excluded.items() if key in ("", label, dataset)))
+def excluded_of(declared: Declared, *names: str) -> frozenset[str]:
+    """Return the patients of a dataset, known by these names, that a model's declaration leaves out."""
+    return frozenset().union(*(ids for key, ids in declared.excluded.items() if key in ("", *names)))
 
 
 def hold_seen(model: str, dataset: str, patients: Iterable[str], cases: Sequence[Case]) -> frozenset[str]:
@@ -122,13 +122,14 @@ def card_for(card: Any, datasets: Mapping[str, Dataset]) -> Any:
     seen: Mapping[str, str] = getattr(card, "seen", None) or {}
     told: dict[str, str] = {}
     for label, dataset in datasets.items():
-        source = dataset.info.pixels_from
-        if what := seen.get(label) or seen.get(dataset.name):
-            told[label] = what
+        source = pictures_from(dataset)
+        if known := [name for name in (label, *names_of(dataset)) if seen.get(name)]:
+            told[label] = seen[known[0]]
         elif source and source in seen:
             told[label] = f"{seen[source]} (of {source}, where its pictures are from)"
     return card if card is None or told == dict(seen) else replace(card, seen=told)
 
 
 def _names(label: str, dataset: Dataset) -> set[str]:
-    return {label, dataset.name} | ({dataset.info.pixels_from} if dataset.info.pixels_from else set())
+    source = pictures_from(dataset)
+    return {label, *names_of(dataset)} | ({source} if source else set())

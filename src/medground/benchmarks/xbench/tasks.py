@@ -17,7 +17,7 @@ from medground.benchmarks.xbench.declared import excluded_of, hold_seen, is_excl
 from medground.benchmarks.xbench.prior import PriorCounts
 from medground.benchmarks.xbench.protocol import Protocol
 from medground.benchmarks.xbench.rows import SCHEMA, KeepMaps, MapMeasurer
-from medground.datasets.base import Case, Dataset
+from medground.datasets.base import Case, Dataset, names_of
 from medground.errors import ModelError
 from medground.identity import fingerprint_of
 from medground.imaging.cache import DecodeCache
@@ -44,13 +44,21 @@ class GroundingStages:
         self._findings = tuple(task.data.findings)
         words = task.model.declared.findings
         self._asked = tuple(words.get(finding, finding) for finding in self._findings)
-        self._seen = hold_seen(model.name, task.data.name, seen_patients(model, task.data.name), task.data.cases())
+        seen = frozenset().union(*(seen_patients(model, name) for name in names_of(task.data)))
+        self._seen = hold_seen(model.name, task.data.name, seen, task.data.cases())
         self._cache = DecodeCache(task.cache.folder, task.cache.max_bytes) if task.cache else None
 
     def load(self, item: Item) -> Radiograph | Prepared:
         """Decode the image of one case and do what the model does to it before its network."""
         case: Case = item.payload
-        return load(self._model, case.image, self._cache, case_id=case.case_id, patient_id=case.patient_id)
+        return load(
+            self._model,
+            case.image,
+            self._cache,
+            case_id=case.case_id,
+            patient_id=case.patient_id,
+            augmentation=case.augmentation,
+        )
 
     def converse(self, item: Item, loaded: Radiograph | Prepared) -> Conversation[Mapping[str, Any]]:
         """Ask once: every finding, in the dataset's order."""
@@ -153,7 +161,7 @@ class GroundingTask(TaskDefaults):
     @property
     def excluded(self) -> frozenset[str]:
         """Patients that the run file leaves out for this model."""
-        return excluded_of(self.model.declared, self.dataset.label, self.data.name)
+        return excluded_of(self.model.declared, self.dataset.label, *names_of(self.data))
 
     def reading(self) -> str:
         """A hash over protocol, seed and the patients that are left out."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from medground.imaging.augmenting import Augmentation
 from medground.imaging.cache import DecodeCache
 from medground.imaging.geometry import Geometry
 from medground.imaging.reading import Radiograph, read_radiograph
@@ -15,7 +16,13 @@ from medground.models.base import Prepared, Preparing, Repeatable
 
 
 def load(
-    model: Any, path: Path, cache: DecodeCache | None = None, *, case_id: str = "", patient_id: str | None = None
+    model: Any,
+    path: Path,
+    cache: DecodeCache | None = None,
+    *,
+    case_id: str = "",
+    patient_id: str | None = None,
+    augmentation: Augmentation | None = None,
 ) -> Radiograph | Prepared:
     """Return a picture as a model takes it; called from several threads.
 
@@ -25,16 +32,18 @@ def load(
         cache: of decoded and prepared pictures.
         case_id: put into the result.
         patient_id: put into the result.
+        augmentation: the change that the picture is shown with; what was decoded is kept, what was changed is not.
 
     Raises:
         ImageError: the file cannot be decoded.
     """
-    if cache is not None and isinstance(model, Repeatable):
+    if cache is not None and augmentation is None and isinstance(model, Repeatable):
         content, about = cache.prepared(path, model.preparation(), lambda image: _parts(model.prepare(image)))
         (width, height), geometry = about["size"], Geometry.from_dict(about["geometry"])
         return Prepared(case_id, patient_id, (width, height), content, geometry)
     read = read_radiograph if cache is None else cache.read
-    return prepared(model, read(path, case_id=case_id, patient_id=patient_id))
+    image = read(path, case_id=case_id, patient_id=patient_id)
+    return prepared(model, image if augmentation is None else augmentation.picture(image, case_id))
 
 
 def prepared(model: Any, image: Radiograph) -> Radiograph | Prepared:

@@ -160,7 +160,10 @@ class Blind:
                     expected="a picture of another patient in the same view, of a benchmark over a dataset",
                     fix="picture: grey, or noise",
                 )
-            return replace(image, pixels=_read(str(other.image)).pixels, colour=None, source="another case", steps=())
+            shown = _read(str(other.image))
+            if getattr(other, "augmentation", None) is not None:
+                shown = other.augmentation.picture(shown, other.case_id)
+            return replace(image, pixels=shown.pixels, colour=None, source="another case", steps=())
         shape = image.pixels.shape
         pixels = np.full(shape, GREY, np.float32)
         if self.picture == "noise":

@@ -10,10 +10,9 @@ from typing import Any
 
 from medground.benchmarks.xbench.protocol import Protocol
 from medground.benchmarks.xbench.specs import fixed
-from medground.datasets.base import Case
+from medground.datasets.base import Case, picture_of
 from medground.errors import MedgroundError
 from medground.imaging.geometry import Geometry
-from medground.imaging.reading import read_radiograph
 from medground.reporting.overlay import map_frame, outline, shown_map, shown_picture
 from medground.reporting.sources import Map, PictureSource, map_file, maps_of
 from medground.reporting.xbench.measured import MeasuredTask
@@ -171,7 +170,7 @@ def _scene(source: PictureSource, case_id: str, findings: Sequence[str]) -> _Sce
     if not source.show:
         return _Scene(outlines=outlines, note=source.why_not)
     try:
-        image = read_radiograph(case.image)
+        image = picture_of(case)
     except MedgroundError as error:
         return _Scene(outlines=outlines, note=error.what)
     return _Scene(shown_picture(image.pixels), image.size, outlines)
