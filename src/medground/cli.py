@@ -97,12 +97,19 @@ def run(
 
 
 @app.command()
-def validate(file: RunFileArg, set_: Set = None, json: Json = False) -> None:
+def validate(
+    file: RunFileArg,
+    set_: Set = None,
+    sheet: Annotated[
+        Path | None, typer.Option("--sheet", help="page to write: cases as decoded, with regions and maps on them")
+    ] = None,
+    json: Json = False,
+) -> None:
     """Open three cases, check boxes, labels, checkpoint keys and grid: seconds, not hours."""
     from medground import terminal
     from medground.commands import validate as validation
 
-    checks = validation.validate_file(file, set_ or [])
+    checks = validation.validate_file(file, set_ or [], sheet)
     terminal.show_checks(checks, as_json=json)
     raise typer.Exit(0 if all(check.ok for check in checks) else 1)
 

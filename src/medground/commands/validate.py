@@ -35,8 +35,13 @@ class Check:
     details: tuple[str, ...] = ()
 
 
-def validate_file(file: Path, overrides: Sequence[str] = ()) -> list[Check]:
+def validate_file(file: Path, overrides: Sequence[str] = (), sheet: Path | None = None) -> list[Check]:
     """Check a run file and what it names; problems are collected, not raised, as far as that is possible.
+
+    Args:
+        file: the run file.
+        overrides: keys of the run file.
+        sheet: the page that shows cases as decoded, with regions and maps on them; None: none is written.
 
     Raises:
         ConfigError: the run file itself is not right.
@@ -47,7 +52,20 @@ def validate_file(file: Path, overrides: Sequence[str] = ()) -> list[Check]:
     checks += [check for entry in session.datasets for check in _dataset(entry.label, entry)]
     if all(check.ok for check in checks):
         checks += list(_tasks(session))
+    if sheet is not None:
+        checks.append(_sheet(session, sheet))
     return checks
+
+
+def _sheet(session: Session, target: Path) -> Check:
+    """Write the contact sheet, also where a check failed: it may show why."""
+    from medground.commands.sheet import write_sheet
+
+    name = f"contact sheet {target.name}"
+    try:
+        return Check(name, ok=True, details=tuple(write_sheet(session, target)))
+    except OSError as error:
+        return Check(name, ok=False, details=tuple(str(error).splitlines()))
 
 
 def _dataset(label: str, entry: Any) -> Iterator[Check]:

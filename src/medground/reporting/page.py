@@ -103,6 +103,11 @@ def _template(name: str) -> str | None:
     return path.read_text(encoding="utf-8") if path.is_file() else None
 
 
+def styles(*names: str) -> Markup:
+    """Return style sheets of medground's own, joined."""
+    return Markup(_read("assets", names))  # noqa: S704  (our own files)
+
+
 def _read(folder: str, names: Sequence[str]) -> str:
     root = files("medground.reporting").joinpath(folder)
     return "".join(root.joinpath(name).read_text(encoding="utf-8") for name in names)
