@@ -6,7 +6,7 @@ VENV     ?= .venv
 PIP_ARGS ?=
 BIN      := $(VENV)/bin
 
-.PHONY: demo test lint bench coverage simulate mutations clean
+.PHONY: demo test lint docs bench coverage simulate mutations clean
 
 demo: $(VENV)/.user
 	$(BIN)/medground demo
@@ -19,6 +19,10 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# The documentation as a site in `site/`: nothing is loaded from the network, and a dead link is an error.
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 bench: $(VENV)/.dev
 	$(BIN)/pytest perf --benchmark-enable --benchmark-only --benchmark-disable-gc -q -s
@@ -51,5 +55,10 @@ $(VENV)/.dev: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet -c constraints.txt $(PIP_ARGS) -e '.[dev]'
 	touch $@ $(VENV)/.user
 
+$(VENV)/.docs: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -c constraints.txt $(PIP_ARGS) -e '.[docs]'
+	touch $@
+
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) site .mypy_cache .ruff_cache .pytest_cache .hypothesis

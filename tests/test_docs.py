@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import doctest
 import importlib
@@ -151,3 +152,36 @@ def test_commands_that_are_shown_exist(page: Path) -> None:
     known = {c.name or c.callback.__name__ for c in app.registered_commands} | {g.name for g in app.registered_groups}  # type: ignore[union-attr]  # every command has a callback
     shown = re.findall(r"^\$ medground (\w+)", page.read_text(), re.MULTILINE)
     assert set(shown) <= known
+
+
+def test_every_page_stands_in_the_site() -> None:
+    site = yaml.safe_load((ROOT / "mkdocs.yml").read_text())
+    listed = [page for entry in site["nav"] for page in _pages(entry)]
+    assert sorted(listed) == sorted(page.name for page in (ROOT / "docs").glob("*.md"))
+    assert site["theme"]["font"] is False  # it would come from the network
+    assert not any(key in site for key in ("extra_css", "extra_javascript"))
+
+
+def _pages(entry: object) -> list[str]:
+    if isinstance(entry, dict):
+        return [page for inner in entry.values() for page in _pages(inner)]
+    return [page for inner in entry for page in _pages(inner)] if isinstance(entry, list) else [str(entry)]
+
+
+def test_the_reference_names_what_the_package_offers() -> None:
+    import medground
+
+    page = (ROOT / "docs" / "reference.md").read_text()
+    for name in set(medground.__all__) - {"__version__"}:
+        module = getattr(medground, name).__module__
+        assert f"::: {module}.{name}" in page or f"::: {module}\n" in page, name
+
+
+def test_no_message_points_into_a_checkout() -> None:
+    for path in (ROOT / "src").rglob("*.py"):
+        tree = ast.parse(path.read_text())
+        told = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Expr)}  # documentation may
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told:
+                pointing = re.search(r"\bdocs/\w+\.md|\btests/|\bexamples/", node.value)
+                assert pointing is None or path.name == "run_file_page.py", f"{path}: {node.value}"

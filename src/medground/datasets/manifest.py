@@ -49,8 +49,14 @@ class Manifest(FolderDataset):
         licence="your own",
         redistributable=False,
         citation="yours",
-        obtain="Write manifest.jsonl or manifest.csv as docs/datasets.md shows.",
-        layout=("manifest.jsonl or manifest.csv: the table", "any other file: pictures and masks that it names"),
+        obtain="Write the table, or let `medground import` write it from annotations in a usual form.",
+        layout=(
+            "manifest.jsonl: a case a line, with image and any of case_id, patient_id, view, labels {finding: true}, "
+            "frame [width, height], boxes {finding: [[x0, y0, x1, y1]]}, boxes_xywh, polygons, masks",
+            "or manifest.csv: a finding or region a row: image, and any of case_id, patient_id, view, finding, label, "
+            "x0, y0, x1, y1 (or x, y, width, height), frame_width, frame_height, polygon, mask, rle",
+            "any other file: pictures and masks that it names",
+        ),
     )
 
     def __init__(

@@ -26,7 +26,7 @@ def further_metrics(entries: Sequence[Entry], protocol: Protocol) -> tuple[Count
     for entry in entries:
         metric, where = entry.build(), f"roles.metrics: {entry.label}"
         if not isinstance(metric, CountedMetric):
-            expected = "name, spec and values(counts), see docs/adding.md"
+            expected = "name, spec and values(counts), as medground.metrics.counted has it"
             raise ConfigError("this is no metric over counts", where=where, expected=expected)
         if metric.spec.name in taken:
             raise ConfigError("two metrics have one name", where=where, got=metric.spec.name)

@@ -128,7 +128,7 @@ class Devide(Adapter):
                 "DeViDe has no published checkpoint layout, so nothing is loaded without your own table of names",
                 where="key_map",
                 expected="a JSON object: name in this network, or the beginning of names -> name in your file",
-                fix="key_map: FILE; docs/models.md lists the names",
+                fix="key_map: FILE, a JSON object from your names to the expected ones",
             )
         tokenizer = Tokenizer(self.text_model, TEXT_LENGTH)
         table = read_key_map(self.key_map)
