@@ -122,3 +122,9 @@ def test_named_states():
         relevance_mass(np.array(["a"]), np.array([True]))
     with pytest.raises(MetricError, match="needs values"):
         otsu([])
+
+
+def test_values_that_differ_in_their_last_digits_alone_count_as_equal():
+    values = 0.3 + np.array([0, 3, 1, 2, 0]) * np.spacing(0.3)
+    assert otsu(values) == values.min()
+    assert binarise(values, "otsu").all()

@@ -114,13 +114,14 @@ def otsu(values: ArrayLike) -> float:
     """Return Otsu's threshold: the bin centre that parts the values with the largest variance between the parts.
 
     Equal to scikit-image 0.26, ``threshold_otsu`` with 256 bins: counts are single precision, the first of equal
-    maxima is taken, equal values are their own threshold.
+    maxima is taken, equal values are their own threshold. Values too close for 256 bins, which differ in their last
+    digits alone, count as equal: the least of them is the threshold.
     """
     numbers = np.asarray(values, np.float64).ravel()
     if numbers.size == 0:
         raise MetricError("Otsu's threshold needs values.", got="none")
-    if numbers.min() == numbers.max():
-        return float(numbers[0])
+    if np.any(np.diff(np.linspace(numbers.min(), numbers.max(), BINS + 1)) <= 0):
+        return float(numbers.min())
     tally, edges = np.histogram(numbers, BINS)
     counts, centres = tally.astype(np.float32), (edges[:-1] + edges[1:]) / 2
     below, above = np.cumsum(counts), np.cumsum(counts[::-1])[::-1]

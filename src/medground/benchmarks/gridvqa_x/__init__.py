@@ -16,8 +16,9 @@ from medground.benchmarks.results import ModelFacts, Summary
 from medground.errors import ConfigError
 from medground.identity import written_out
 from medground.metrics import decide
-from medground.worlds.gridvqa.generate import Confusers
+from medground.worlds.gridvqa.generate import Confusers, Edition
 from medground.worlds.gridvqa.sources import Drawn, Read, Source
+from medground.worlds.gridvqa.world import Only
 
 LONGEST = 25
 """Words of the longest question, for the plan of calls."""
@@ -35,6 +36,11 @@ class GridVQAX:
         grid: cells a side.
         cell: pixels a side of a cell as models see it: a divisor of 64, or a multiple.
         confusers: ``strict`` or ``released``.
+        edition: of the drawn scenes: ``second``, or ``first`` for those of earlier releases.
+        depths: 1, 2, 3; empty: all. Likewise the next three.
+        types: ``A``, ``SO``, ``CO``, ``M``, ``CMP``.
+        forms: ``count``, ``exists``, ``compare``.
+        buckets: keys such as ``D2-SO-count-d07``; one that cannot be filled is refused, others are left out.
         pure: a folder in the published layout to read D_pure from, instead of drawing it.
         spurious: the same for D_spur.
         split: which split of these folders.
@@ -67,6 +73,11 @@ class GridVQAX:
         grid: int = 5,
         cell: int = 16,
         confusers: Confusers = "strict",
+        edition: Edition = "second",
+        depths: tuple[int, ...] = (),
+        types: tuple[str, ...] = (),
+        forms: tuple[str, ...] = (),
+        buckets: tuple[str, ...] = (),
         pure: Path | None = None,
         spurious: Path | None = None,
         split: str = "val",
@@ -85,6 +96,8 @@ class GridVQAX:
             raise ConfigError("the level of an interval lies between 0 and 1", where="benchmark.level", got=level)
         self.per_bucket, self.densities, self.grid, self.cell = per_bucket, tuple(densities), grid, cell
         self.confusers: Confusers = confusers
+        self.edition: Edition = edition
+        self.only = Only(tuple(depths), tuple(types), tuple(forms), tuple(buckets))
         self.folders = {"pure": pure, "spurious": spurious}
         self.split, self.reasons, self.shortcut = split, reasons, shortcut
         self.budget, self.only_right, self.pictures = budget, only_right, pictures
@@ -171,7 +184,7 @@ class GridVQAX:
     def _source(self, data: str) -> Source:
         folder = self.folders[data]
         if folder is not None:
-            read = Read(folder, self.split, data)
+            read = Read(folder, self.split, data, self.only)
             grids = {scene.grid for bucket in read.buckets for scene in read.scenes(bucket)}
             if grids - {self.grid}:
                 raise ConfigError(
@@ -182,7 +195,8 @@ class GridVQAX:
                 )
             return read
         drawn: Any = data
-        return Drawn(drawn, self.densities, self.per_bucket, self.grid, self.confusers, self._setting.seed)
+        seed = self._setting.seed
+        return Drawn(drawn, self.densities, self.per_bucket, self.grid, self.confusers, seed, self.edition, self.only)
 
     def summarise(self, rows: Mapping[tuple[str, ...], pl.DataFrame]) -> Summary:
         """See :func:`medground.benchmarks.gridvqa_x.summarise.summarise`."""
@@ -212,6 +226,10 @@ class GridVQAX:
     def notes(self) -> list[str]:
         """Return the plan of calls, and what a reader must know of the scenes."""
         notes = [f"explainers plan at most {self.planned_calls} model calls a scene (budget {self.budget})"]
+        if self.edition == "first" and self.confusers == "strict":
+            notes.append("scenes of the first edition: the number of look-alikes tells some answers")
+        for source in (self._source(data) for data, folder in self.folders.items() if folder is None):
+            notes += [note for note in getattr(source, "left_out", ()) if note not in notes]
         if self.confusers == "released":
             notes.append("confusers as released: about a quarter of the relations can be dropped unnoticed")
         return [*notes, *decide.changes(self.rules)]

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from medground.worlds.gridvqa import build as drawing
-from medground.worlds.gridvqa.generate import Confusers, Variant
+from medground.worlds.gridvqa.generate import Confusers, Edition, Variant
+from medground.worlds.gridvqa.world import Only
 
 Preset = Literal["paper", "both-densities", "six", "eight"]
 
@@ -18,6 +19,10 @@ def build(
     variant: Variant = "pure",
     per_bucket: int | None = None,
     confusers: Confusers = "strict",
+    edition: Edition = "second",
+    depths: tuple[int, ...] = (),
+    types: tuple[str, ...] = (),
+    forms: tuple[str, ...] = (),
     seed: int = 0,
     workers: int = 1,
 ) -> Path:
@@ -29,13 +34,19 @@ def build(
         variant: ``pure``, or ``spurious``, in which the target's words give the answer away.
         per_bucket: scenes of each kind; by default the preset's.
         confusers: ``strict`` as the proof asks, or as ``released``.
+        edition: ``second``, or ``first`` for the scenes of earlier releases.
+        depths: 1, 2, 3; by default all, as of the next two.
+        types: A, SO, CO, M, CMP.
+        forms: count, exists, compare.
         seed: of every scene.
         workers: processes.
 
     Raises:
         ConfigError: the folder is not empty, or a number makes no sense.
     """
-    chosen: dict[str, Any] = drawing.PRESETS[preset] | {"variant": variant, "confusers": confusers, "seed": seed}
+    only = Only(tuple(depths), tuple(types), tuple(forms))
+    given = {"variant": variant, "confusers": confusers, "edition": edition, "only": only, "seed": seed}
+    chosen: dict[str, Any] = drawing.PRESETS[preset] | given
     if per_bucket is not None:
         chosen["per_bucket"] = per_bucket
     return drawing.build(out, drawing.Plan(**chosen), workers=workers)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -23,10 +24,10 @@ from PIL import Image
 from medground.errors import ConfigError
 from medground.worlds.gridvqa.checker import check
 from medground.worlds.gridvqa.drawing import CELL, EMPTY, class_of, paint
-from medground.worlds.gridvqa.generate import Confusers, Variant, scene
+from medground.worlds.gridvqa.generate import Confusers, Edition, Variant, fillable, scene
 from medground.worlds.gridvqa.masks import position_mask, text_mask, vision_mask
 from medground.worlds.gridvqa.records import folder, neutral, released
-from medground.worlds.gridvqa.world import Bucket, Scene, Thing, buckets
+from medground.worlds.gridvqa.world import EVERYTHING, Bucket, Only, Scene, Thing, buckets
 
 CHUNK = 64
 Progress = Callable[[int, int], None]
@@ -43,6 +44,8 @@ class Plan:
         grid: cells a side.
         seed: of the whole data set.
         confusers: ``strict`` or ``released``, see :func:`~medground.worlds.gridvqa.generate.scene`.
+        edition: ``second`` or ``first``, see the same.
+        only: which of the buckets; those that D_pure cannot fill are left out.
         split: name of the split.
         images: whether to draw pictures.
         npz: whether to write the published ``.npz`` tree beside them.
@@ -54,13 +57,24 @@ class Plan:
     grid: int = 5
     seed: int = 0
     confusers: Confusers = "strict"
+    edition: Edition = "second"
+    only: Only = EVERYTHING
     split: str = "val"
     images: bool = True
     npz: bool = False
 
     def buckets(self) -> list[Bucket]:
         """Return its buckets in order."""
-        return buckets(self.densities)
+        return self._fillable[0]
+
+    def left_out(self) -> list[str]:
+        """Return one sentence for each bucket that cannot be filled."""
+        return self._fillable[1]
+
+    @cached_property
+    def _fillable(self) -> tuple[list[Bucket], list[str]]:
+        chosen = self.only.of(buckets(self.densities))
+        return fillable(chosen, self.grid, confusers=self.confusers, edition=self.edition, named=self.only.keys)
 
     def scene(self, number: int) -> Scene:
         """Return the scene with this number, counted over all buckets."""
@@ -72,6 +86,7 @@ class Plan:
             seed=self.seed,
             grid=self.grid,
             confusers=self.confusers,
+            edition=self.edition,
         )
 
     def __len__(self) -> int:

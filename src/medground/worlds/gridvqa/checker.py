@@ -83,6 +83,7 @@ class Dropped:
     region: frozenset[Cell]
     confusers: frozenset[Cell]
     status: Status
+    can_change: bool
 
 
 @dataclass(frozen=True)
@@ -196,6 +197,7 @@ def _drop(
         region,
         whole.matching & region,
         _status(things, clauses, region, whole.matching & region),
+        question.form == "count" or _reply(question, [len(c.targets) for c in clauses]) == ("no", "yes")[i],
     )
 
 

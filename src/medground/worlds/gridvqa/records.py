@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from medground.errors import DataError
+from medground.worlds.gridvqa.causes import minimal_causes, responsibility
 from medground.worlds.gridvqa.checker import Cell, Truth, check
 from medground.worlds.gridvqa.drawing import CELL, class_of
 from medground.worlds.gridvqa.language import Kind, parse
@@ -51,12 +52,27 @@ def neutral(scene: Scene) -> dict[str, Any]:
             }
             for d in truth.drop_one
         ],
+        "drop_one_can_change": [d.can_change for d in truth.drop_one],
         "strict_confusers": truth.strict_confusers,
+        **_causes(scene, truth),
         "vision_mask": listed(truth.causal),
         "shortcut_mask": listed(truth.shortcut),
         "position_mask_released": listed(position_mask(scene.things, scene.question, truth)),
         "text_mask_correct": text_mask(text).astype(int).tolist(),
         "text_mask_released": text_mask(text, "released").astype(int).tolist(),
+    }
+
+
+def _causes(scene: Scene, truth: Truth) -> dict[str, Any]:
+    """Return minimal causes and responsibilities; None where descriptions of a question of one's own overlap."""
+    try:
+        causes = minimal_causes(scene.question, truth)
+    except DataError:
+        return {"minimal_causes": None, "responsibility": None}
+    weights = responsibility(scene.question, truth)
+    return {
+        "minimal_causes": [{"take": cause.take, "of": listed(cause.cells)} for cause in causes],
+        "responsibility": [[*cell, weight] for cell, weight in weights.items()],
     }
 
 

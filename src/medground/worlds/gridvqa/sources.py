@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from medground.identity import fingerprint_of
-from medground.worlds.gridvqa.generate import Confusers, Variant, scenes
+from medground.worlds.gridvqa.generate import Confusers, Edition, Variant, fillable, scenes
 from medground.worlds.gridvqa.imports import read_released
-from medground.worlds.gridvqa.world import Bucket, Scene, buckets
+from medground.worlds.gridvqa.world import EVERYTHING, Bucket, Only, Scene, buckets
 
 
 class Source(Protocol):
@@ -30,7 +30,10 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class Drawn:
-    """Scenes that are drawn when they are needed; see :func:`medground.worlds.gridvqa.generate.scene`."""
+    """Scenes that are drawn when they are needed; see :func:`medground.worlds.gridvqa.generate.scene`.
+
+    ``only`` says which of the buckets; both variants leave out those that D_pure cannot fill.
+    """
 
     variant: Variant
     densities: tuple[float, ...]
@@ -38,20 +41,40 @@ class Drawn:
     grid: int
     confusers: Confusers
     seed: int
+    edition: Edition = "second"
+    only: Only = EVERYTHING
 
     @property
     def buckets(self) -> list[Bucket]:
         """See :class:`Source`."""
-        return buckets(self.densities)
+        return self._fillable[0]
+
+    @property
+    def left_out(self) -> list[str]:
+        """One sentence for each bucket that cannot be filled."""
+        return self._fillable[1]
+
+    @property
+    def _fillable(self) -> tuple[list[Bucket], list[str]]:
+        chosen = self.only.of(buckets(self.densities))
+        return fillable(chosen, self.grid, confusers=self.confusers, edition=self.edition, named=self.only.keys)
 
     def scenes(self, bucket: Bucket) -> list[Scene]:
         """See :class:`Source`."""
-        return scenes(self.variant, [bucket], self.per_bucket, seed=self.seed, grid=self.grid, confusers=self.confusers)
+        return scenes(
+            self.variant,
+            [bucket],
+            self.per_bucket,
+            seed=self.seed,
+            grid=self.grid,
+            confusers=self.confusers,
+            edition=self.edition,
+        )
 
     def fingerprint(self, bucket: Bucket | None = None) -> str:
         """See :class:`Source`."""
-        drawn = self if bucket is None else replace(self, densities=(bucket.density,))
-        return fingerprint_of("drawn-1", repr(drawn), *([] if bucket is None else [bucket.key]))
+        drawn = self if bucket is None else replace(self, densities=(bucket.density,), only=EVERYTHING)
+        return fingerprint_of("drawn-2", repr(drawn), *([] if bucket is None else [bucket.key]))
 
 
 @dataclass(frozen=True)
@@ -61,6 +84,7 @@ class Read:
     root: Path
     split: str
     variant: str
+    only: Only = EVERYTHING
 
     @cached_property
     def _held(self) -> dict[Bucket, list[Scene]]:
@@ -73,7 +97,7 @@ class Read:
     def buckets(self) -> list[Bucket]:
         """See :class:`Source`."""
         densities = sorted({bucket.density for bucket in self._held})
-        return [bucket for bucket in buckets(densities) if bucket in self._held]
+        return self.only.of([bucket for bucket in buckets(densities) if bucket in self._held])
 
     def scenes(self, bucket: Bucket) -> list[Scene]:
         """See :class:`Source`."""
@@ -81,7 +105,8 @@ class Read:
 
     def fingerprint(self, bucket: Bucket | None = None) -> str:
         """See :class:`Source`."""
-        held = [s for scenes in self._held.values() for s in scenes] if bucket is None else self._held[bucket]
+        chosen = self.buckets if bucket is None else [bucket]
+        held = [scene for each in chosen for scene in self._held[each]]
         return fingerprint_of("read-1", self.variant, [repr(scene) for scene in held])
 
     def __getstate__(self) -> dict[str, Any]:

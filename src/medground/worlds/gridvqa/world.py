@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Any, Literal, cast, get_args
 
 from medground.errors import ConfigError
 from medground.worlds.gridvqa.language import Form, Question, Type
@@ -89,6 +89,57 @@ class Scene:
         return Bucket(self.question.depth, self.question.type, self.question.form, self.density)
 
 
+@dataclass(frozen=True, slots=True)
+class Only:
+    """Some of the buckets: those of these depths, types and forms; an empty tuple leaves its choice open.
+
+    Raises:
+        ConfigError: a depth, type or form does not exist.
+    """
+
+    depths: tuple[int, ...] = ()
+    types: tuple[str, ...] = ()
+    forms: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        known: tuple[tuple[str, tuple[Any, ...], tuple[Any, ...]], ...] = (
+            ("depths", self.depths, (1, 2, 3)),
+            ("types", self.types, get_args(Type)),
+            ("forms", self.forms, get_args(Form)),
+        )
+        for name, chosen, there in known:
+            if not set(chosen) <= set(there):
+                raise ConfigError(f"unknown {name}", expected=", ".join(map(str, there)), got=list(chosen))
+
+    def of(self, there: Sequence[Bucket]) -> list[Bucket]:
+        """Return the chosen buckets of ``there``, in its order.
+
+        Raises:
+            ConfigError: a key names none of them, or none is left.
+        """
+        missing = set(self.keys) - {bucket.key for bucket in there}
+        if missing:
+            raise ConfigError(
+                "no bucket has this key", got=", ".join(sorted(missing)), expected=f"for instance {there[0].key}"
+            )
+        chosen = [
+            b
+            for b in there
+            if (not self.depths or b.depth in self.depths)
+            and (not self.types or b.type in self.types)
+            and (not self.forms or b.form in self.forms)
+            and (not self.keys or b.key in self.keys)
+        ]
+        if not chosen:
+            raise ConfigError("no bucket has these depths, types and forms", got=self)
+        return chosen
+
+
+EVERYTHING = Only()
+"""All buckets."""
+
+
 def density_key(density: float) -> str:
     """Return ``d07`` for 0.7, as the published layout has it, and ``d066`` for 0.66: no two densities share a key."""
     return "d" + f"{density:.12f}".rstrip("0").ljust(3, "0").replace(".", "")
@@ -103,10 +154,12 @@ def buckets(densities: Sequence[float] = DENSITIES) -> list[Bucket]:
     """Return the buckets in the order of the paper: depth, type, form (count first), density last.
 
     Raises:
-        ConfigError: a density does not lie between 0 and 1.
+        ConfigError: a density does not lie between 0 and 1, or two have one key, as 0.7 and 0.7.
     """
     if not all(0 < density < 1 for density in densities):
         raise ConfigError("density must lie between 0 and 1", got=list(densities))
+    if len({density_key(density) for density in densities}) < len(densities):
+        raise ConfigError("densities must differ", got=list(densities), fix="name each density once")
     forms: dict[str, tuple[Form, ...]] = {"CMP": ("compare",)}
     return [
         Bucket(depth, kind, form, density)
