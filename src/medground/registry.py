@@ -1,7 +1,8 @@
 """From a component's name to its class, and from a run file's parameters to an instance.
 
 A component is a file: ``models/carzero.py`` holds one class with ``name: ClassVar[str] = "carzero"``. Files are found
-by that line and listed without being imported. Other people's components come by entry point (``medground.models``,
+by that line and listed without being imported. A model that differs from another by parameters alone is a YAML file in
+``models/presets``. Other people's components come by entry point (``medground.models``,
 ``medground.datasets``, ``medground.explainers``, ``medground.benchmarks``) or as ``"package.module:Class"``.
 """
 
@@ -57,8 +58,14 @@ def builtin(kind: Kind) -> dict[str, str]:
 
 def names(kind: Kind) -> list[str]:
     """Return the names of all components of a kind: those that ship with medground, then plug-ins."""
-    plugins = [e.name for e in entry_points(group=f"medground.{kind}s")]
-    return [*builtin(kind), *sorted(set(plugins) - set(builtin(kind)))]
+    plugins = {e.name for e in entry_points(group=f"medground.{kind}s")}
+    shipped = sorted([*builtin(kind), *presets(kind)])
+    return [*shipped, *sorted(plugins - set(shipped))]
+
+
+def presets(kind: Kind) -> list[str]:
+    """Return the names of what ships as parameters for another component."""
+    return sorted(path.stem for path in (Path(__file__).parent / f"{kind}s" / "presets").glob("*.yaml"))
 
 
 def load(kind: Kind, name: str) -> type[Any]:
@@ -80,6 +87,8 @@ def _loaded(kind: Kind, name: str) -> type[Any]:
         return _from_path(kind, name)
     if name in builtin(kind):
         return _named_class(import_module(builtin(kind)[name]), name)
+    if name in presets(kind):
+        return typing.cast("type[Any]", getattr(import_module(f"medground.{kind}s.presets"), name))
     for entry in entry_points(group=f"medground.{kind}s", name=name):
         return typing.cast("type[Any]", entry.load())
     raise RegistryError(

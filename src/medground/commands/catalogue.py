@@ -16,6 +16,7 @@ from typing import Any
 from medground import registry
 from medground.commands import source_facts
 from medground.errors import ConfigError, did_you_mean
+from medground.models import presets
 
 PLURALS: Mapping[str, registry.Kind] = {f"{kind}s": kind for kind in registry.KINDS}
 PROTOCOLS = "protocols"
@@ -51,7 +52,24 @@ def summaries(listed: Mapping[str, Sequence[str]]) -> dict[str, str]:
         kind = PLURALS.get(plural)
         modules = registry.builtin(kind) if kind else {}
         lines |= {name: _first_line(modules[name], name) for name in names if name in modules}
+        lines |= {name: _preset(name)["what"] for name in names if kind == "model" and name in registry.presets(kind)}
     return lines
+
+
+def _preset(name: str) -> dict[str, Any]:
+    """Return the facts of a preset: its model's, with its own card and defaults."""
+    content = presets.read(name)
+    base = content["of"].rpartition(".")[2]
+    read = source_facts.facts_of(registry.builtin("model")[base], base)
+    changed = {key: repr(value) for key, value in content["parameters"].items()}
+    parameters = {
+        f"{p.name}: {registry.short_type(p.annotation)}": _described(
+            changed.get(p.name, p.default), read["meanings"].get(p.name, "")
+        )
+        for p in read["parameters"]
+    }
+    what = f"{content['info']['title']}: {base} with parameters of its own."
+    return {"model": name, "what": what, **_told(content["info"]), "parameters": parameters}
 
 
 def _first_line(module: str, name: str) -> str:
@@ -75,6 +93,8 @@ def describe(name: str) -> dict[str, Any]:
     Raises:
         RegistryError: no component has that name.
     """
+    if name in registry.presets("model"):
+        return _preset(name)
     kind = next((kind for kind in registry.KINDS if name in registry.builtin(kind)), None)
     if kind is not None:
         try:

@@ -33,6 +33,7 @@ class HfChat:
             ``hub:ORG/NAME@COMMIT``, where there is a network.
         max_new_tokens: most tokens of a reply where a benchmark states none.
         temperature: where a benchmark states none; 0: always the likeliest token.
+        system: what the model is told before a conversation that brings no system turn of its own.
         images: what a model without sight does with pictures: ``refused``, or ``ignored``.
         chat_template: Jinja file, where the folder brings none.
         device: ``auto``, ``cpu``, ``cuda`` or as torch names it.
@@ -58,6 +59,7 @@ class HfChat:
         checkpoint: HubName | Path,
         max_new_tokens: int = 256,
         temperature: float = 0.0,
+        system: str | None = None,
         images: Literal["refused", "ignored"] = "refused",
         chat_template: Path | None = None,
         device: str = "auto",
@@ -74,6 +76,7 @@ class HfChat:
         self.runtime = Runtime(device, dtype, deterministic=deterministic)
         self.defaults = GenerationOptions(max_new_tokens=max_new_tokens, temperature=temperature)
         self.images = images
+        self.system = system
         self._loaded = load(
             Path(checkpoint),
             dtype=dtype,
@@ -86,7 +89,9 @@ class HfChat:
             quantization=quantization,
         )
         self._stops = stop_ids(self._loaded)
-        self._options = {"attention": attention, "quantization": quantization, "images": images}
+        self._options: dict[str, Any] = {"attention": attention, "quantization": quantization, "images": images}
+        if system is not None:
+            self._options["system"] = system
         sight = {"pictures", "several_pictures"} if self._loaded.sees else set()
         calls = {"tools"} if "tools" in str(self._loaded.processor.chat_template) else set()
         looks = {"look"} if self._loaded.sees and attention == "eager" else set()
@@ -228,11 +233,17 @@ class HfChat:
             relevance = looking.gradient_map(self._loaded.network, inputs, place, *ids)
         return Look(relevance.view(side, side).cpu().numpy().astype(np.float32), geometry)
 
+    def _told(self, conversation: Sequence[Message]) -> Sequence[Message]:
+        """Return a conversation with the system turn before it, where it brings none."""
+        if self.system is None or any(turn.role == "system" for turn in conversation):
+            return conversation
+        return [Message("system", self.system), *conversation]
+
     def _inputs(self, conversations: Sequence[Sequence[Message]], options: GenerationOptions) -> dict[str, Any]:
         sees = self._loaded.sees
         if self.images == "ignored" and not sees:
             conversations = [[replace(turn, images=()) for turn in one] for one in conversations]
-        turns = [prompts.turns(conversation, sees=sees) for conversation in conversations]
+        turns = [prompts.turns(self._told(conversation), sees=sees) for conversation in conversations]
         given = {"tools": prompts.tools(options.tools)} if options.tools else {}
         padding = {"padding": True, "return_tensors": "pt"}
         more = {"processor_kwargs": padding} if sees else padding
