@@ -47,6 +47,7 @@ class Preprocess:
         rounding: how a crop's start becomes whole: ``round`` (torchvision) or ``floor`` (Hugging Face).
         equalise: equalise the histogram first, as MedKLIP and MAVL do for DICOM frames.
         fill: grey level of padding, per channel.
+        stretch: spread grey levels over the whole range first, fractions cut off, as BioViL does.
     """
 
     rule: Rule
@@ -58,6 +59,7 @@ class Preprocess:
     rounding: Rounding = "round"
     equalise: bool = False
     fill: tuple[int, int, int] = (0, 0, 0)
+    stretch: bool = False
 
     def geometry(self, source: Size) -> Geometry:
         """Return how the network's input lies on a picture of ``source`` (width, height)."""
@@ -89,7 +91,7 @@ class Preprocess:
 
     def __call__(self, image: Radiograph) -> tuple[NDArray[np.float32], Geometry]:
         """Return the network's input ``(3, size, size)`` and its geometry; colours, where the picture brings them."""
-        if image.colour is not None and not self.equalise:
+        if image.colour is not None and not (self.equalise or self.stretch):
             return self._coloured(image.colour), self.geometry(image.size)
         return self.normalise(image.pixels), self.geometry(image.size)
 
@@ -103,6 +105,8 @@ class Preprocess:
         levels = np.rint(pixels * 255).astype(np.uint8)
         if self.equalise:
             levels = equalise_histogram(levels)
+        if self.stretch:
+            levels = stretch_levels(levels)
         planes = {fill: self._place(levels, fill) for fill in set(self.fill)}
         coloured = np.stack([table[planes[fill]] for fill, table in zip(self.fill, self._tables, strict=True)])
         return self._shrunk(coloured)
@@ -176,6 +180,19 @@ def _means(values: NDArray[np.float64], count: int) -> NDArray[np.float64]:
     padded = np.vstack([values, np.zeros_like(values[:1])])
     edges = totals[whole] + padded[whole] * (part / count)[:, None]
     return np.diff(edges, axis=0) * (count / length)
+
+
+def stretch_levels(levels: Plane) -> Plane:
+    """Return 8-bit pixels whose darkest is 0 and whose brightest is 255; in between fractions are cut off.
+
+    A picture of one level becomes black. The steps are those of BioViL's reader, so that they round alike.
+    """
+    darkest, brightest = int(levels.min()), int(levels.max())
+    if darkest == brightest:
+        return np.zeros_like(levels)
+    table = np.clip(np.arange(256) - darkest, 0, brightest - darkest) / float(brightest - darkest)
+    stretched: Plane = (table * 255).astype(np.uint8)[levels]
+    return stretched
 
 
 def equalise_histogram(levels: Plane) -> Plane:

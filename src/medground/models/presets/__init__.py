@@ -1,7 +1,7 @@
 """Published models that are another model's file with parameters of their own: a YAML file each.
 
-``of`` names the model by its place in :mod:`medground.models`, ``info`` is the card, ``parameters`` are defaults, which a run file may change like any other.
-Each preset is a class here: ``medground.models.presets.chexzero`` is CheXzero.
+``of`` names the model by its place in :mod:`medground.models`, ``info`` is the card, ``parameters`` are defaults, which
+a run file may change like any other. Each preset is a class here: ``medground.models.presets.chexzero`` is CheXzero.
 """
 
 from __future__ import annotations
