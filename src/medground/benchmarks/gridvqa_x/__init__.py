@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import polars as pl
 
 from medground.benchmarks.base import Entry, Role, Setting
+from medground.benchmarks.gridvqa_x.protocol import CAUSES, resolve_protocol
 from medground.benchmarks.gridvqa_x.tasks import PoolTask
 from medground.benchmarks.results import ModelFacts, Summary
 from medground.errors import ConfigError
@@ -53,6 +54,7 @@ class GridVQAX:
         level: coverage of the intervals.
         rules: margins and minima of decisions by family of metrics, where they differ from the usual, such as
             ``{mass: {margin: 0.1, least: 50, reliability: 0.8}}``.
+        protocol: how kept attributions are read: ``causes``, ``positive``, ``released``, or a mapping of choices.
     """
 
     name: ClassVar[str] = "gridvqa_x"
@@ -60,10 +62,12 @@ class GridVQAX:
         "models": Role("model", ("logits",), least=1, most=2),
         "explainers": Role("explainer"),
     }
-    readings: ClassVar[Mapping[str, str]] = {}
+    readings: ClassVar[Mapping[str, str]] = {"protocol": "protocol"}
     doors: ClassVar[Mapping[str, str]] = {
         "build": "medground.benchmarks.gridvqa_x.folder:build",
         "compare": "medground.benchmarks.gridvqa_x.compare:compare",
+        "protocols": "medground.benchmarks.gridvqa_x.protocol:protocols",
+        "run_file": "medground.benchmarks.gridvqa_x.protocol:run_file",
     }
 
     def __init__(
@@ -89,6 +93,7 @@ class GridVQAX:
         replicates: int = 1000,
         level: float = 0.95,
         rules: dict[str, dict[str, float]] | None = None,
+        protocol: str | dict[str, Any] = "causes",
     ) -> None:
         if per_bucket < 2:
             raise ConfigError("a pool needs two scenes at least", where="benchmark.per_bucket", got=per_bucket)
@@ -102,6 +107,7 @@ class GridVQAX:
         self.split, self.reasons, self.shortcut = split, reasons, shortcut
         self.budget, self.only_right, self.pictures = budget, only_right, pictures
         self.replicates, self.level, self.rules = replicates, level, decide.rules(rules)
+        self.protocol = resolve_protocol(protocol)
         self._setting = Setting(models=())
 
     def bind(self, setting: Setting) -> None:
@@ -131,8 +137,9 @@ class GridVQAX:
 
     @property
     def reading(self) -> tuple[str, Any]:
-        """There is one: against the causes of the scenes."""
-        return "causes", {"pictures": self.pictures}
+        """The protocol, against the causes of the scenes, and how many of these the report draws."""
+        changed = {} if self.protocol.choices == CAUSES.choices else dict(self.protocol.choices)
+        return self.protocol.name, {"pictures": self.pictures, **changed}
 
     @cached_property
     def explainers(self) -> tuple[Entry, ...]:
@@ -175,6 +182,7 @@ class GridVQAX:
                 self.cell,
                 self.pictures,
                 self._setting.batch_size,
+                self.protocol,
             )
             for label, data in self.regimes
             for source in [self._source(data)]
@@ -210,7 +218,8 @@ class GridVQAX:
             ModelFacts(label=m.label, title=getattr(m.card, "title", m.label), kind=getattr(m.card, "kind", None))
             for m in self._setting.models
         ]
-        whole = replace(summary, models=facts, notes=self.notes())
+        data = {**summary.data, "protocol": self.protocol.in_words()}
+        whole = replace(summary, models=facts, notes=self.notes(), data=data)
         return with_looking(whole, compare(self), rows, self._setting.models)
 
     @property
@@ -232,6 +241,9 @@ class GridVQAX:
             notes += [note for note in getattr(source, "left_out", ()) if note not in notes]
         if self.confusers == "released":
             notes.append("confusers as released: about a quarter of the relations can be dropped unnoticed")
+        if self.protocol.choices != CAUSES.choices:
+            notes.append(f"attributions are read by {self.protocol.in_words()}")
+            notes.append("test-retest correlations are those of whole maps, whatever part of them is read")
         return [*notes, *decide.changes(self.rules)]
 
     def manifest(self) -> Mapping[str, Any]:
@@ -243,6 +255,7 @@ class GridVQAX:
                 e.label: {"class": e.cls.__name__, "identity": e.identity(), **written_out(e.cls, e.parameters)}
                 for e in self.explainers
             },
+            "protocol": self.protocol.model_dump(mode="json"),
             "planned_calls_a_scene": self.planned_calls,
             "notes": self.notes(),
         }

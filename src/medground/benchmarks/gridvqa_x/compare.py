@@ -39,7 +39,8 @@ def compare(benchmark: GridVQAX) -> Comparable:
 
     kept = "right answers alone" if benchmark.only_right else "all answers"
     return Comparable(
-        settings={"answers": kept} | {f"scenes of {data}": of for data, of in benchmark.scenes.items()},
+        settings={"answers": kept, "protocol": benchmark.protocol.in_words()}
+        | {f"scenes of {data}": of for data, of in benchmark.scenes.items()},
         matched=matched,
         notes=(f"explanations of {kept}; a claim about them needs the method's own test-retest correlation",),
         rules=benchmark.rules,

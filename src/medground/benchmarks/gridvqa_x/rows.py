@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from medground.benchmarks.gridvqa_x.protocol import CAUSES, Protocol
 from medground.benchmarks.gridvqa_x.specs import FIGURES
 from medground.explainers.base import Attribution
 from medground.metrics.relevance import overlap, relevance_mass, relevance_rank
@@ -73,7 +74,9 @@ def blank(scene: Scene, method: str, scope: str) -> dict[str, Any]:
     return dict.fromkeys(SCHEMA.names()) | known
 
 
-def local_row(scene: Scene, method: str, attribution: Attribution, answers: Mapping[str, Any]) -> dict[str, Any]:
+def local_row(
+    scene: Scene, method: str, attribution: Attribution, answers: Mapping[str, Any], protocol: Protocol = CAUSES
+) -> dict[str, Any]:
     """Return what an attribution says about a scene.
 
     Args:
@@ -81,6 +84,7 @@ def local_row(scene: Scene, method: str, attribution: Attribution, answers: Mapp
         method: name of the explainer.
         attribution: maps of cells or pixels, and of words.
         answers: ``said``, ``right`` and ``target`` of the row.
+        protocol: how the attribution is read; maps are kept as the explainer gave them.
     """
     truth = check(scene.things, scene.question, scene.grid)
     row: dict[str, Any] = (
@@ -88,22 +92,23 @@ def local_row(scene: Scene, method: str, attribution: Attribution, answers: Mapp
     )
     figures = {name: value for name, value in attribution.extras.items() if isinstance(value, float)}
     row["extra"] = json.dumps(figures, sort_keys=True) if figures else None
-    if attribution.image is not None:
+    image, text = (None if m is None else protocol.counted(m) for m in (attribution.image, attribution.text))
+    if attribution.image is not None and image is not None:
         row["image_map"] = by_cell(attribution.image, scene.grid).ravel().tolist()
-        row["image_flat"] = is_flat(attribution.image)
-    if attribution.text is not None:
+        row["image_flat"] = is_flat(image)
+    if attribution.text is not None and text is not None:
         row["text_map"] = attribution.text.tolist()
-        row["text_flat"] = is_flat(attribution.text)
+        row["text_flat"] = is_flat(text)
     if not truth.causal:
         return row | {"reason": NO_ANNOTATION}
-    if attribution.image is not None:
-        row |= _image_figures(scene, truth, attribution.image)
-    if attribution.text is not None:
-        row |= _text_figures(scene, attribution.text)
+    if image is not None:
+        row |= _image_figures(scene, truth, image, protocol)
+    if text is not None:
+        row |= _text_figures(scene, text, protocol)
     return row
 
 
-def _image_figures(scene: Scene, truth: Truth, values: NDArray[Any]) -> dict[str, float]:
+def _image_figures(scene: Scene, truth: Truth, values: NDArray[Any], protocol: Protocol) -> dict[str, float]:
     def mask(cells: frozenset[tuple[int, int]]) -> NDArray[np.bool_]:
         return vision_mask(cells, scene.grid, values.shape[0] // scene.grid)
 
@@ -112,19 +117,19 @@ def _image_figures(scene: Scene, truth: Truth, values: NDArray[Any]) -> dict[str
     return {
         "image_mass": relevance_mass(values, causal),
         "image_rank": relevance_rank(values, causal).value,
-        "image_iou": overlap(values, causal),
+        "image_iou": overlap(values, causal, protocol.binarise),
         "image_area": float(causal.mean()),
         "image_mass_shortcut": relevance_mass(values, shortcut),
-        "image_iou_shortcut": overlap(values, shortcut),
+        "image_iou_shortcut": overlap(values, shortcut, protocol.binarise),
         "image_anchors": relevance_mass(values, mask(anchors)),
         "image_lures": relevance_mass(values, mask(truth.shortcut - truth.causal)),
     }
 
 
-def _text_figures(scene: Scene, values: NDArray[Any]) -> dict[str, float]:
+def _text_figures(scene: Scene, values: NDArray[Any], protocol: Protocol) -> dict[str, float]:
     text = scene.question.text
     causal, released, shortcut = (
-        text_mask(text),
+        text_mask(text, protocol.words),
         text_mask(text, "released"),
         shortcut_text_mask(text),
     )
@@ -132,12 +137,12 @@ def _text_figures(scene: Scene, values: NDArray[Any]) -> dict[str, float]:
     return {
         "text_mass": relevance_mass(values, causal),
         "text_rank": relevance_rank(values, causal).value,
-        "text_iou": overlap(values, causal),
+        "text_iou": overlap(values, causal, protocol.binarise),
         "text_area": float(causal.mean()),
         "text_mass_released": relevance_mass(values, released),
-        "text_iou_released": overlap(values, released),
+        "text_iou_released": overlap(values, released, protocol.binarise),
         "text_mass_shortcut": relevance_mass(values, shortcut),
-        "text_iou_shortcut": overlap(values, shortcut),
+        "text_iou_shortcut": overlap(values, shortcut, protocol.binarise),
         "text_directions": relevance_mass(values, roles == "direction"),
         "text_anchors": relevance_mass(values, roles == "anchor"),
     }

@@ -13,6 +13,7 @@ import polars as pl
 
 from medground.benchmarks.base import Entry, Item, Measured, TaskDefaults
 from medground.benchmarks.gridvqa_x.answers import attribution, kept_attribution, kept_scores, scores
+from medground.benchmarks.gridvqa_x.protocol import CAUSES, Protocol
 from medground.benchmarks.gridvqa_x.rows import MODEL, SCHEMA, blank, local_row
 from medground.benchmarks.requests import Answer, Ask, Conversation, Transcript
 from medground.errors import ModelError
@@ -111,7 +112,8 @@ class PoolMeasurer:
         scene = self._task.scenes[index]
         heard = _heard(scene, logits, answers)
         shown = json.dumps(neutral(scene)) if index < self._task.pictures else None
-        local = [local_row(scene, label, attribution(answer), heard) for label, answer in methods.items()]
+        read = self._task.protocol
+        local = [local_row(scene, label, attribution(answer), heard, read) for label, answer in methods.items()]
         return [blank(scene, MODEL, "model") | heard | {"scene": shown}, *local]
 
     def failed(self, item: Item, reason: str) -> Measured:
@@ -143,6 +145,7 @@ class PoolTask(TaskDefaults):
         cell: pixels a side of a cell.
         pictures: scenes a bucket that the report may draw.
         pairs: of an image and a text that a model is given at once; None: as many as it likes.
+        protocol: how attributions are read.
     """
 
     model: Entry
@@ -153,6 +156,7 @@ class PoolTask(TaskDefaults):
     cell: int
     pictures: int
     pairs: int | None = None
+    protocol: Protocol = CAUSES
 
     batch_size = 1
     """A scene at a time: its coalitions fill the model's batches."""
@@ -201,8 +205,9 @@ class PoolTask(TaskDefaults):
         )
 
     def reading(self) -> str:
-        """A hash over what rows add: scenes for the report."""
-        return fingerprint_of("causes", self.pictures)
+        """A hash over what rows add: the protocol, and scenes for the report."""
+        changed = [] if self.protocol.choices == CAUSES.choices else [dict(self.protocol.choices)]
+        return fingerprint_of("causes", self.pictures, *changed)
 
     def open(self, players: Mapping[str, Any]) -> PoolStages:
         """Check the model and return the stages."""

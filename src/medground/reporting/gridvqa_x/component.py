@@ -95,6 +95,7 @@ class _Part:
             ("Explainers", listed(self.explainers) or "none"),
             ("Scenes", "; ".join(scenes)),
             ("Answers", self.data["filter"]),
+            *([("Attributions", self.data["protocol"])] if "protocol" in self.data else []),
             ("Intervals", how),
         ]
 
