@@ -15,6 +15,7 @@ from medground.benchmarks.results import Summary
 from medground.benchmarks.xbench.declared import card_for, hold
 from medground.benchmarks.xbench.further import further_metrics
 from medground.benchmarks.xbench.protocol import resolve_protocol
+from medground.benchmarks.xbench.replies import keeps_replies, reader_of
 from medground.benchmarks.xbench.rows import KeepMaps
 from medground.benchmarks.xbench.tasks import Cache, GroundingTask
 from medground.datasets.augmented import Augmented
@@ -40,6 +41,8 @@ class XBench:
             ``{overlap: {margin: 0.02, least: 20}}``.
         cache: a folder for decoded pictures, which further models and runs then need not decode; changes no number.
         cache_gb: how many GB (10^9 bytes) it may take.
+        reader: by which the replies of models that answer in words are read again: ``structured`` or ``prose``; by
+            default each model reads its own when it is asked.
     """
 
     name: ClassVar[str] = "xbench"
@@ -49,7 +52,7 @@ class XBench:
         "metrics": Role("metric"),
     }
     heeds: ClassVar[frozenset[str]] = frozenset({"exclude_patients", "findings"})
-    readings: ClassVar[Mapping[str, str]] = {"protocol": "protocol"}
+    readings: ClassVar[Mapping[str, str]] = {"protocol": "protocol", "reader": "reader"}
     doors: ClassVar[Mapping[str, str]] = {
         "compare": "medground.benchmarks.xbench.compare:compare",
         "protocol": "medground.benchmarks.xbench.protocol:resolve_protocol",
@@ -68,6 +71,7 @@ class XBench:
         rules: dict[str, dict[str, float]] | None = None,
         cache: Path | None = None,
         cache_gb: float = 20,
+        reader: str | None = None,
     ) -> None:
         if not 0 < level < 1:
             raise ConfigError("the level of an interval lies between 0 and 1", where="benchmark.level", got=level)
@@ -92,19 +96,31 @@ class XBench:
         self.metrics: tuple[CountedMetric, ...] = ()
         self.cache = cache
         self.cache_bytes = int(cache_gb * 1e9)
+        reader_of(reader)  # a misspelt one is told before anything runs
+        self.reader = reader
         self._setting = Setting(models=())
 
     def bind(self, setting: Setting) -> None:
         """See :class:`medground.benchmarks.base.Benchmark`."""
         if not setting.datasets:
             raise ConfigError("xbench needs at least one dataset", where="benchmark.datasets", fix=_DATASETS_EXAMPLE)
+        if self.reader is not None and not any(keeps_replies(entry) for entry in setting.models):
+            raise ConfigError(
+                "no model of this run answers in words, so there is nothing to read again",
+                where="benchmark.reader",
+                expected="a chat_grounder among the models",
+                got=", ".join(entry.label for entry in setting.models),
+            )
         self._setting = setting
         self.metrics = further_metrics(setting.roles.get("metrics", ()), self.protocol)
 
     @property
     def reading(self) -> tuple[str, Any]:
-        """The protocol."""
-        return self.protocol.name, self.protocol.model_dump(mode="json")
+        """The protocol, and the reader of replies where one is named."""
+        choices = self.protocol.model_dump(mode="json")
+        if reader := reader_of(self.reader):
+            return f"{self.protocol.name}-{self.reader}", choices | {"reader": reader.record()}
+        return self.protocol.name, choices
 
     def withheld(self) -> Sequence[str]:
         """See :class:`medground.benchmarks.base.Benchmark`."""
@@ -122,6 +138,7 @@ class XBench:
                 batch_size=self._setting.requests_a_call,
                 keep_maps=self.keep_maps,
                 cache=cache,
+                reader=self.reader,
             )
             for model in self._setting.models
             for dataset in self._setting.datasets
@@ -191,6 +208,8 @@ class XBench:
         plain = [dataset for dataset in self._datasets.values() if not isinstance(dataset, Augmented)]
         shared = map(str, shared_sources(plain))
         changed = decide.changes(decide.rules(self.rules))
+        if self.reader is not None:
+            changed = [f"kept replies of models that answer in words are read by {self.reader!r}", *changed]
         return [*remarks, *self._held, *self._idle_prompts(), *shared, *changed]
 
     def _idle_prompts(self) -> Iterator[str]:

@@ -48,7 +48,7 @@ def image_answer(prediction: Prediction, i: int, wanted: Mapping[int, str], *, k
         "origin": {str(j): list(place) for j, place in origin.items()},
     }
     if replies := _of(prediction.replies, i):
-        values["said"] = {str(j): dict(words) for j, words in replies.items()}
+        values["replies"] = {str(j): dict(words) for j, words in replies.items()}
     return Answer(values, kept, passing=passing)
 
 

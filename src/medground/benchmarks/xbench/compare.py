@@ -39,7 +39,10 @@ def compare(benchmark: XBench) -> Comparable:
         return zip(*both, strict=True)
 
     return Comparable(
-        settings={"protocol": benchmark.protocol.model_dump(mode="json")},
+        settings={
+            "protocol": benchmark.protocol.model_dump(mode="json"),
+            "reader of replies": benchmark.reader or "the model's own",
+        },
         matched=matched,
         notes=(
             f"protocol {benchmark.protocol.in_words()}",

@@ -16,6 +16,7 @@ from medground.benchmarks.xbench.answers import image_answer, inferred
 from medground.benchmarks.xbench.declared import excluded_of, hold_seen, is_excluded
 from medground.benchmarks.xbench.prior import PriorCounts
 from medground.benchmarks.xbench.protocol import Protocol
+from medground.benchmarks.xbench.replies import read_again, reader_of
 from medground.benchmarks.xbench.rows import SCHEMA, KeepMaps, MapMeasurer
 from medground.datasets.base import Case, Dataset, names_of
 from medground.errors import ModelError
@@ -85,7 +86,7 @@ class GroundingMeasurer:
         prior = PriorCounts(data.cases(), data.findings, task.protocol, task.seed)
         self._measurer = MapMeasurer(data.findings, task.protocol, prior)
         self._maps: Path | None = task.model.parameters.get("maps")
-        self._excluded = task.excluded
+        self._excluded, self._reader = task.excluded, reader_of(task.reader)
 
     def measure(self, item: Item, transcript: Transcript) -> Measured:
         """Count every finding of one case."""
@@ -93,6 +94,8 @@ class GroundingMeasurer:
         regions = {f: case.regions[f] for f in self._measurer.findings if f in case.regions}
         (answer,) = transcript.answers("model", "ground")
         told = inferred(answer, self._measurer.findings, regions, self._maps)
+        if self._reader is not None:
+            told = read_again(told, answer, self._reader, self._measurer.findings, regions)
         seen = bool(transcript.notes["seen"]) or is_excluded(case, self._excluded)
         return self._measurer.measure(case, regions, told, seen=seen)
 
@@ -113,6 +116,7 @@ class GroundingTask(TaskDefaults):
         batch_size: images a call of the model.
         keep_maps: which saliency maps are kept.
         cache: of decoded pictures.
+        reader: by which kept replies are read again; None: as the model read itself.
     """
 
     model: Entry
@@ -122,6 +126,7 @@ class GroundingTask(TaskDefaults):
     batch_size: int = 8
     keep_maps: KeepMaps = "regions"
     cache: Cache | None = None
+    reader: str | None = None
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -164,9 +169,11 @@ class GroundingTask(TaskDefaults):
         return excluded_of(self.model.declared, self.dataset.label, *names_of(self.data))
 
     def reading(self) -> str:
-        """A hash over protocol, seed and the patients that are left out."""
-        out = sorted(self.excluded)
-        return fingerprint_of(self.protocol.model_dump(mode="json"), self.seed, *([out] if out else []))
+        """A hash over protocol, seed, the patients that are left out and the reader of replies."""
+        further: list[Any] = [out] if (out := sorted(self.excluded)) else []
+        if reader := reader_of(self.reader):
+            further.append(reader.record())
+        return fingerprint_of(self.protocol.model_dump(mode="json"), self.seed, *further)
 
     def open(self, players: Mapping[str, Any]) -> GroundingStages:
         """Check the model, fit it where it learns from the dataset, and return the stages."""

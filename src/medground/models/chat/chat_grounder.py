@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -23,13 +23,11 @@ from medground.imaging.geometry import Geometry
 from medground.imaging.reading import Radiograph
 from medground.models.base import GenerationOptions, Message, ModelInfo, Prediction, Reply, capabilities_of, require
 from medground.models.chat.looks import Look
+from medground.models.chat.placing import FORMATS, GRID, BoxFormat, Where, cells_of, place_of, presence_of
 from medground.models.common.patches import overlaps
 
 Place = Literal["boxes", "masks", "attention", "gradient", "none"]
 _NEEDED: Mapping[str, Sequence[str]] = {"attention": ["look"], "gradient": ["look"]}
-BoxFormat = Literal["thousandths", "shares", "pixels"]
-FORMATS: tuple[BoxFormat, ...] = ("thousandths", "shares", "pixels")
-GRID = 112
 _IN_WORDS: Mapping[BoxFormat, str] = {
     "thousandths": "in thousandths of the picture's width and height, from 0 to 1000",
     "shares": "as shares of the picture's width and height, from 0 to 1",
@@ -53,17 +51,6 @@ _BOXES = {
     "required": ["boxes"],
     "additionalProperties": False,
 }
-_VALUES = {"yes": 1.0, "no": 0.0, "uncertain": 0.5}
-
-
-@dataclass(frozen=True)
-class _Where:
-    """A finding's map, or why there is none."""
-
-    map: NDArray[np.float32] | None
-    reason: str = ""
-    geometry: Geometry | None = None
-    replies: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -94,6 +81,7 @@ class ChatGrounder:
 
     name: ClassVar[str] = "chat_grounder"
     parts: ClassVar[Mapping[str, str]] = {"of": "model"}
+    keeps_replies: ClassVar[bool] = True
     info: ClassVar[ModelInfo] = ModelInfo(
         title="chat model as a grounder", licence="the model's own", obtain="of: {name: hf_chat or api_chat, ...}"
     )
@@ -173,11 +161,12 @@ class ChatGrounder:
             chosen = [{"log_probabilities": dict(zip(self.answers, row, strict=True))} for row in known]
             return _Presence(scores, np.asarray(expit(scores)), lost, chosen)
         replies = self.of.reply(conversations, GenerationOptions(max_new_tokens=64, schema=_ANSWER))
-        values = np.array([_VALUES[r.data["answer"]] if r.outcome == "ok" else np.nan for r in replies])
-        unread = {i: f"{r.outcome}: {r.reason}" for i, r in enumerate(replies) if r.outcome != "ok"}
+        answers = [presence_of(reply) for reply in replies]
+        values = np.array([value for value, _ in answers])
+        unread = {i: reason for i, (_, reason) in enumerate(answers) if reason}
         return _Presence(values, values.copy(), unread, [{"presence": reply.record()} for reply in replies])
 
-    def _places(self, pairs: Sequence[tuple[Radiograph, str]]) -> list[_Where]:
+    def _places(self, pairs: Sequence[tuple[Radiograph, str]]) -> list[Where]:
         match self.place:
             case "none":
                 return []
@@ -188,19 +177,19 @@ class ChatGrounder:
             case "attention" | "gradient" as how:
                 asked = [self._asked(image, finding) for image, finding in pairs]
                 looks: Sequence[Look] = self.of.look(asked, [self.answers] * len(pairs), how)
-                return [_Where(look.map, geometry=look.geometry) for look in looks]
+                return [Where(look.map, geometry=look.geometry) for look in looks]
 
-    def _masked(self, pairs: Sequence[tuple[Radiograph, str]]) -> list[_Where]:
+    def _masked(self, pairs: Sequence[tuple[Radiograph, str]]) -> list[Where]:
         """Return the masks that the model answers with, as shares of the cells of the grid that they cover."""
         asked = [(Message("user", self.where.format(label=f.casefold()), (image,)),) for image, f in pairs]
         masks: Sequence[NDArray[np.bool_] | None] = self.of.located(asked)
-        return [_Where(None, "no place named") if mask is None else _Where(_shares(mask)) for mask in masks]
+        return [Where(None, "no place named") if mask is None else Where(_shares(mask)) for mask in masks]
 
-    def _boxed(self, pairs: Sequence[tuple[Radiograph, str]]) -> list[_Where]:
+    def _boxed(self, pairs: Sequence[tuple[Radiograph, str]]) -> list[Where]:
         form = self.box_format()
         replies = self._boxes([(image, finding.casefold()) for image, finding in pairs], form)
         return [
-            replace(_read(reply, form, image), replies={"place": reply.record(), "box_format": form})
+            replace(place_of(reply, form, image.size), replies={"place": reply.record(), "box_format": form})
             for reply, (image, _) in zip(replies, pairs, strict=True)
         ]
 
@@ -229,38 +218,12 @@ class ChatGrounder:
         pixels = np.full((300, 400), 0.1, np.float32)
         pixels[60:150, 220:340] = 1.0
         drawn = Radiograph(pixels, case_id="probe", source="probe")
-        place = _read(self._boxes([(drawn, "the white rectangle")], form)[0], form, drawn)
-        truth = _cells([(220 / 400, 60 / 300, 340 / 400, 150 / 300)])
+        place = place_of(self._boxes([(drawn, "the white rectangle")], form)[0], form, drawn.size)
+        truth = cells_of([(220 / 400, 60 / 300, 340 / 400, 150 / 300)])
         if place.map is None or not place.map.any():
             return 0.0
         marked = place.map > 0
         return float((marked & (truth > 0)).sum() / (marked | (truth > 0)).sum())
-
-
-def _read(reply: Reply, form: BoxFormat, image: Radiograph) -> _Where:
-    """Return the map of a reply's boxes; boxes outside of the picture or turned round cannot be read."""
-    if reply.outcome != "ok":
-        return _Where(None, f"{reply.outcome}: {reply.reason}")
-    width, height = {"thousandths": (1000, 1000), "shares": (1, 1), "pixels": image.size}[form]
-    boxes = []
-    for x0, y0, x1, y1 in reply.data["boxes"]:
-        box = (x0 / width, y0 / height, x1 / width, y1 / height)
-        # A little beyond the edge is rounding, more is another format.
-        if not (-0.02 <= box[0] < box[2] <= 1.02 and -0.02 <= box[1] < box[3] <= 1.02):
-            return _Where(None, f"unreadable: a box that is none in {form}")
-        boxes.append(box)
-    return _Where(_cells(boxes))
-
-
-def _cells(boxes: Sequence[tuple[float, float, float, float]]) -> NDArray[np.float32]:
-    """Return the share of each cell of the grid that boxes cover; their corners are shares of the sides."""
-    cells = np.zeros((GRID, GRID), np.float32)
-    edges = np.arange(GRID + 1) / GRID
-    for x0, y0, x1, y1 in boxes:
-        across = np.clip(np.minimum(edges[1:], x1) - np.maximum(edges[:-1], x0), 0, None) * GRID
-        down = np.clip(np.minimum(edges[1:], y1) - np.maximum(edges[:-1], y0), 0, None) * GRID
-        cells = np.maximum(cells, np.outer(down, across).astype(np.float32))
-    return cells
 
 
 def _shares(mask: NDArray[np.bool_]) -> NDArray[np.float32]:

@@ -157,7 +157,7 @@ def test_a_grounder_made_of_a_repeated_model_is_repeated(
     assert read_ledger(tmp_path / "run")[0]["asked"].keys() == {"g", "g, sample 2"}
     # What was said is kept as it came, with the format that boxes were asked for in.
     (said,) = next(read_transcripts(tmp_path / "run", ("g", "manifest"))).answers()
-    kept = said.values["said"]["0"]
+    kept = said.values["replies"]["0"]
     assert json.loads(kept["presence"]["text"]) == {"answer": "yes"}
     assert json.loads(kept["place"]["text"]) == {"boxes": [[100, 100, 500, 500]]}
     assert kept["box_format"] == "thousandths"
