@@ -175,11 +175,19 @@ class XBench:
             decide.rules(self.rules),
             self.metrics,
         )
-        summary = replace(summarise(rows, cards, self.findings, options), notes=self.notes())
+        summary = self._as_read(replace(summarise(rows, cards, self.findings, options), notes=self.notes()))
         comparable, changed = compare(self), changed_datasets(self._setting.datasets, self._datasets)
         how = (self.protocol, self.seed, self.metrics)
         summary = with_robustness(summary, comparable, rows, changed, self.findings, how)
         return with_looking(summary, comparable, rows, self._setting.models)
+
+    def _as_read(self, summary: Summary) -> Summary:
+        """Return a summary that says by which reader replies were read, where one is named."""
+        if self.reader is None:
+            return summary
+        described = f"{summary.described}; replies of models that answer in words are read by {self.reader}"
+        data = {**summary.data, "reader": self.reader}
+        return replace(summary, reading=self.reading[0], described=described, data=data)
 
     @property
     def seed(self) -> int:

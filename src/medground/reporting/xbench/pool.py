@@ -148,9 +148,9 @@ def _identity(run: Run, label: str) -> frozenset[tuple[str, str]]:
 
 
 def pools(runs: Sequence[Run]) -> list[Pooled]:
-    """Part runs by protocol and coverage of the intervals: others never share a table."""
+    """Part runs by protocol, reader of replies and coverage of the intervals: others never share a table."""
     parted: dict[str, list[Run]] = {}
     for run in runs:
-        choices = run.data["protocol"], run.summary.level
+        choices = run.data["protocol"], run.data.get("reader"), run.summary.level
         parted.setdefault(repr(choices), []).append(run)
     return [Pooled.of(together) for together in parted.values()]

@@ -61,7 +61,7 @@ def test_a_reader_of_prose_reads_what_no_schema_meets(stub: Any, answered: Any, 
     assert {p: p.read_bytes() for p in own.reading.rglob("*") if p.is_file()} == before
     assert any("read by 'prose'" in note for note in prose.summary.notes)
     page = write_report([tmp_path / "run"], readings={tmp_path / "run": prose.folder.name}).read_text()
-    assert "are read by" in page
+    assert "answer in words are read by prose" in page
     # Asked anew and read so at once: the same rows.
     fresh = run_session(session(reader="prose"), tmp_path / "fresh")
     assert rows(tmp_path / "fresh", fresh.reading.name).equals(again)
