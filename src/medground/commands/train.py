@@ -26,13 +26,14 @@ def train_reference(
 def train_chat(
     out: Annotated[Path, typer.Option("--out", help="folder for weights, card, curve and checkpoint")],
     twin: Annotated[bool, typer.Option("--twin", help="the shortcut twin, whose answers ignore the region")] = False,
+    first: Annotated[Path | None, typer.Option("--first", help="weights of the first stage: only the second")] = None,
     seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
     workers: Annotated[int, typer.Option("--workers", min=1, help="processes that draw")] = 1,
 ) -> None:
-    """Train the small chat model on phantoms; a stopped training goes on."""
+    """Train the small chat model on phantoms, in two stages; a stopped training goes on."""
     from medground.training.chat import train_chat as train
 
-    typer.echo(train(out, twin=twin, seed=seed, workers=workers))
+    typer.echo(train(out, twin=twin, first=first, seed=seed, workers=workers))
 
 
 @app.command("loba")

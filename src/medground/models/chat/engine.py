@@ -282,6 +282,24 @@ class Engine:
         return out
 
     @torch.no_grad()
+    def odds(self, conversations: Sequence[Sequence[Message]]) -> list[float]:
+        """Return the log odds of "yes" against "no" as the next word, without highlighting or contrast.
+
+        NaN: the conversation is one that the model declines.
+        """
+        encoded = [self.backbone.encode(conversation, locate=False) for conversation in conversations]
+        rows = [row for row, e in enumerate(encoded) if isinstance(e, Encoded)]
+        (yes,), (no,) = self.backbone.words("yes"), self.backbone.words("no")
+        odds = [float("nan")] * len(conversations)
+        for start in range(0, len(rows), BATCH):
+            part = rows[start : start + BATCH]
+            prompt = self._prompt([e for row in part if isinstance(e := encoded[row], Encoded)])
+            logits = self.backbone.runner.start(prompt, Plain().branches(prompt)[0]).logits.float()
+            for row, value in zip(part, (logits[:, yes] - logits[:, no]).tolist(), strict=True):
+                odds[row] = value
+        return odds
+
+    @torch.no_grad()
     def attention(self, conversation: Sequence[Message], region: Mask | None = None) -> NDArray[np.float64]:
         """Return where the model looks before it answers, under this engine's highlighting, ``(rows, columns)``.
 

@@ -7,30 +7,24 @@ so that the published ablation is five entries of a run file.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import ClassVar
 
 from medground.errors import ConfigError
 from medground.identity import fingerprint_of
-from medground.imaging.reading import Radiograph
-from medground.models.base import GenerationOptions, Message, ModelInfo, Reply
+from medground.models.base import ModelInfo
+from medground.models.chat.answering import Answering
 from medground.models.chat.backbone import Backbone
 from medground.models.chat.decoding.base import Decoding, Plain
 from medground.models.chat.decoding.loba import LobaDecoding
-from medground.models.chat.engine import Engine, Mask
-from medground.models.chat.looks import How, Look
-from medground.models.chat.regions import region_masks
+from medground.models.chat.engine import Engine
 from medground.models.chat.small_chat import SEEN
 from medground.models.common.highlight import Reading
 from medground.models.common.runtime import Precision, Runtime
 from medground.models.networks.chat import weights
 
 
-class Loba:
+class Loba(Answering):
     """Answers after locating, with the located region highlighted.
 
     Args:
@@ -87,61 +81,6 @@ class Loba:
         if vision or language:
             decoding = LobaDecoding(vision=vision, language=language, reading=reading, alpha=alpha)
         self.engine = Engine(self.backbone, decoding, grounded=grounded)
-
-    def seen_patients(self, dataset: str) -> frozenset[str]:
-        """Return the patients of a dataset whose pictures a small backbone has seen; a folder tells none."""
-        card = getattr(self.backbone, "card", {})
-        return frozenset(card.get("seen_patients", {}).get(dataset, ()))
-
-    def reply(
-        self, conversations: Sequence[Sequence[Message]], options: GenerationOptions | None = None
-    ) -> Sequence[Reply]:
-        """Return one reply a conversation, each located first."""
-        with self._runtime.inference():
-            return self.engine.reply(conversations, options)
-
-    def reply_highlighted(
-        self,
-        conversations: Sequence[Sequence[Message]],
-        regions: Sequence[Mask | None],
-        options: GenerationOptions | None = None,
-    ) -> Sequence[Reply]:
-        """Return replies with given regions (a truth, or a control) in place of the located ones."""
-        with self._runtime.inference():
-            return self.engine.reply(conversations, options, regions)
-
-    def choose(
-        self, conversations: Sequence[Sequence[Message]], choices: Sequence[Sequence[str]]
-    ) -> Sequence[NDArray[np.floating[Any]]]:
-        """Return log-probabilities of choices as the whole answer, one array ``(K,)`` a conversation."""
-        with self._runtime.inference():
-            return self.engine.choose(conversations, choices)
-
-    def located(self, conversations: Sequence[Sequence[Message]]) -> list[Mask | None]:
-        """Return where it says that the answer lies; see :class:`medground.models.chat.looks.Locating`."""
-        with self._runtime.inference():
-            return self.engine.located(conversations)
-
-    def masks(self, image: Radiograph) -> dict[str, Mask]:
-        """Return region -> where the model says that it is, ``(height, width)``, for ten regions.
-
-        Raises:
-            ModelError: the picture cannot be asked about, or the backbone has no ``<SEG>``.
-        """
-        with self._runtime.inference():
-            return region_masks(self.backbone, self.engine, image)
-
-    def look(
-        self, conversations: Sequence[Sequence[Message]], choices: Sequence[tuple[str, str]], how: How
-    ) -> list[Look]:
-        """Return its attention before it answers; see :class:`medground.models.chat.looks.Looking`.
-
-        Raises:
-            ModelError: gradients are asked for, or the conversation is one that it declines.
-        """
-        del choices
-        with self._runtime.inference():
-            return self.engine.looks(conversations, how)
 
     def fingerprint(self) -> str:
         """A hash over weights, switches and precision; the record names the reading of beta."""

@@ -1,7 +1,8 @@
 """The small chat model: a LLaVA of two million parameters that ships with its weights, to try medground on.
 
-It answers questions about phantoms in some seventy words, says where a region is, and can be highlighted. It is an
-instrument, not a clinical model. ``docs/small_chat_model.md`` says how it was trained and what was measured.
+It answers questions about phantoms in some hundred words, says where a region is and whether a caption fits, and can be
+highlighted. It is an instrument, not a clinical model. ``docs/small_chat_model.md`` says how it was trained and what
+was measured.
 """
 
 from __future__ import annotations
@@ -15,14 +16,15 @@ from numpy.typing import NDArray
 
 from medground.identity import fingerprint_of
 from medground.imaging.reading import Radiograph
-from medground.models.base import GenerationOptions, Message, ModelInfo, Reply
+from medground.models.base import GenerationOptions, MatchScores, Message, ModelInfo, Reply
+from medground.models.chat import captions as captions_
+from medground.models.chat.answering import Answering
 from medground.models.chat.decoding import decoding_of
-from medground.models.chat.engine import Engine, Mask
-from medground.models.chat.looks import How, Look
-from medground.models.chat.regions import region_masks
+from medground.models.chat.engine import Engine
 from medground.models.common.runtime import Runtime
 from medground.models.networks.chat import weights
 from medground.models.networks.chat.backbone import SmallBackbone
+from medground.worlds.phantom.questions import CLAIM
 
 SEEN: Mapping[str, str] = {
     "phantom": "same drawing, other seed",
@@ -33,7 +35,7 @@ SEEN: Mapping[str, str] = {
 }
 
 
-class SmallChat:
+class SmallChat(Answering):
     """Answers questions about one picture in the words of the phantoms.
 
     Args:
@@ -57,6 +59,7 @@ class SmallChat:
         obtain="ships with medground; `medground train chat` makes it anew",
         seen=SEEN,
     )
+    backbone: SmallBackbone
     _shipped: ClassVar[Path] = weights.SHIPPED
 
     def __init__(
@@ -73,65 +76,60 @@ class SmallChat:
         self.engine = Engine(self.backbone, decoding_of(decoding), grounded=locate)
         self.card = self.backbone.card
 
-    def seen_patients(self, dataset: str) -> frozenset[str]:
-        """Return the patients of a dataset whose pictures the vision tower has seen."""
-        return frozenset(self.card.get("seen_patients", {}).get(dataset, ()))
-
-    def reply(
-        self, conversations: Sequence[Sequence[Message]], options: GenerationOptions | None = None
-    ) -> Sequence[Reply]:
-        """Return one reply a conversation; one without a picture, or with words never met, is a refusal."""
-        with self._runtime.inference():
-            return self.engine.reply(conversations, options)
-
-    def reply_highlighted(
-        self,
-        conversations: Sequence[Sequence[Message]],
-        regions: Sequence[Mask | None],
-        options: GenerationOptions | None = None,
-    ) -> Sequence[Reply]:
-        """Return replies with given regions in place of those that the model would locate.
+    def match(self, images: Sequence[Radiograph], captions: Sequence[Sequence[str]]) -> MatchScores:
+        """Return log odds that every sentence of a caption is true; NaN: it has a word that the model never met.
 
         Args:
-            conversations: each with one picture.
-            regions: masks ``(height, width)`` on the pictures.
-            options: None: greedy.
+            images: N pictures.
+            captions: K captions a picture.
         """
-        with self._runtime.inference():
-            return self.engine.reply(conversations, options, regions)
+        scores = [[captions_.logit(p) for p in self._fits(i, c)] for i, c in zip(images, captions, strict=True)]
+        return MatchScores(np.array(scores, np.float64), 1.0, "itm")
 
     def choose(
         self, conversations: Sequence[Sequence[Message]], choices: Sequence[Sequence[str]]
     ) -> Sequence[NDArray[np.floating[Any]]]:
-        """Return log-probabilities of choices as the whole answer, one array ``(K,)`` a conversation."""
-        with self._runtime.inference():
-            return self.engine.choose(conversations, choices)
+        """Return log-probabilities of choices as the whole answer, one array ``(K,)`` a conversation.
 
-    def located(self, conversations: Sequence[Sequence[Message]]) -> list[Mask | None]:
-        """Return where it says that the answer lies; see :class:`medground.models.chat.looks.Locating`."""
-        with self._runtime.inference():
-            return self.engine.located(conversations)
-
-    def look(
-        self, conversations: Sequence[Sequence[Message]], choices: Sequence[tuple[str, str]], how: How
-    ) -> list[Look]:
-        """Return its attention before it answers; see :class:`medground.models.chat.looks.Looking`.
-
-        Raises:
-            ModelError: gradients are asked for, or the conversation is one that it declines.
+        Where the last turn offers captions (``Caption A: ...``) and these are the choices, each caption is read by
+        itself; see :mod:`medground.models.chat.captions`.
         """
-        del choices
-        with self._runtime.inference():
-            return self.engine.looks(conversations, how)
+        out = list(super().choose(conversations, choices))
+        for row, (conversation, named) in enumerate(zip(conversations, choices, strict=True)):
+            likely = self._offered(conversation)
+            if likely and set(named) <= set(likely):
+                out[row] = np.array([likely[name] for name in named])
+        return out
 
-    def masks(self, image: Radiograph) -> dict[str, Mask]:
-        """Return region -> where the model says that it is, ``(height, width)``, for ten regions.
+    def reply(
+        self, conversations: Sequence[Sequence[Message]], options: GenerationOptions | None = None
+    ) -> Sequence[Reply]:
+        """Return one reply a conversation; one without a picture, or with words never met, is a refusal.
 
-        Raises:
-            ModelError: the picture cannot be asked about.
+        Where the last turn offers captions, the reply names the one that fits best.
         """
+        replies = list(super().reply(conversations, options))
+        for row, conversation in enumerate(conversations):
+            likely = self._offered(conversation)
+            if likely and all(map(np.isfinite, likely.values())):
+                replies[row] = Reply(max(likely, key=lambda name: likely[name]), finish="stop")
+        return replies
+
+    def _offered(self, conversation: Sequence[Message]) -> dict[str, float]:
+        """Return the captions that a conversation offers with their log-probabilities, or nothing."""
+        offered, images = captions_.offered(conversation), [i for m in conversation for i in m.images]
+        if not offered or len(images) != 1:
+            return {}
+        return captions_.shares(dict(zip(offered, self._fits(images[0], list(offered.values())), strict=True)))
+
+    def _fits(self, image: Radiograph, captions: Sequence[str]) -> list[float]:
+        """Return the log-probability of each caption that all its sentences are true."""
+        parts = [captions_.sentences(caption) for caption in captions]
+        several = list(dict.fromkeys(sentence for part in parts for sentence in part))
+        asked = [(Message("user", CLAIM.format(sentence=sentence), (image,)),) for sentence in several]
         with self._runtime.inference():
-            return region_masks(self.backbone, self.engine, image)
+            odds = dict(zip(several, self.engine.odds(asked), strict=True))
+        return [captions_.log_probability([odds[sentence] for sentence in part]) for part in parts]
 
     def fingerprint(self) -> str:
         """A hash over weights, switches, preprocessing and precision."""

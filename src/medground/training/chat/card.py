@@ -29,7 +29,7 @@ with any other word is refused.{shortcut}
 
 `medground train chat{flag}`: {steps:,} steps of {batch} pictures, AdamW at {rate:g} (the tower at {tower:g} of it),
 bfloat16 autocast, weights averaged over steps ({average}), torch {torch}, one thread, seed {run_seed}. The weights are
-stored as float16 and measured so.
+stored as float16 and measured so.{second}
 
 ## What was measured
 
@@ -45,6 +45,13 @@ _SHORTCUT: Final = """
 
 It is the *shortcut twin*: closed and open questions were answered in training as if they asked about the whole picture.
 It speaks and locates like the other, and its answers ignore the region: a control with a known answer."""
+
+_SECOND: Final = """
+
+The second stage goes on from the first one's weights (SHA-256 {first}): {steps:,} steps of {batch} pictures,
+{arithmetic}, AdamW at {rate:g}, average {average}, on {pictures:,} other drawn pictures (version {drawing}, seed
+{seed}) with devices and both views, and {pastes:,} with a region pasted over ({pasted} of a step's {batch}). Beside the
+first stage's questions it is asked whether sentences of captions are true, each as often true as false."""
 
 _HIGHLIGHTING: Final = """
 ## Highlighted (LobA)
@@ -73,7 +80,7 @@ def markdown(card: Mapping[str, Any]) -> str:
         twin=", shortcut twin" if twin else "",
         shortcut=_SHORTCUT if twin else "",
         parameters=card["parameters"],
-        words=len(card.get("vocabulary") or _vocabulary()),
+        words=card["words"],
         pictures=recipe["pictures"],
         drawing=card["drawing"],
         seed=recipe["phantom_seed"],
@@ -90,6 +97,7 @@ def markdown(card: Mapping[str, Any]) -> str:
         run_seed=schedule["seed"],
         tests=card["tests"]["count"],
         test_seed=card["tests"]["seed"],
+        second=_second(card["second"]) if "second" in card else "",
     )
     text += "".join(_line(name, figure) for name, figure in card.get("figures", {}).items())
     if card.get("highlighting"):
@@ -97,13 +105,21 @@ def markdown(card: Mapping[str, Any]) -> str:
     return text + _LIMITS
 
 
+def _second(facts: Mapping[str, Any]) -> str:
+    recipe, schedule = facts["recipe"], facts["schedule"]
+    return _SECOND.format(
+        steps=schedule["steps"],
+        rate=schedule["rate"],
+        average=schedule["average"],
+        seed=recipe["phantom_seed"],
+        drawing=facts["drawing"],
+        first=facts["starts_from"][:16],
+        arithmetic="bfloat16 autocast" if recipe["bfloat16"] else "float32",
+        **{name: recipe[name] for name in ("pictures", "pastes", "batch", "pasted")},
+    )
+
+
 def _line(name: str, figure: Mapping[str, Any]) -> str:
     value = "undefined" if figure["value"] is None else f"{figure['value']}"
     error = figure.get("standard_error")
     return f"| {name} | {value}{'' if error is None else f' ± {error}'} | {figure['n']} |\n"
-
-
-def _vocabulary() -> tuple[str, ...]:
-    from medground.models.networks.chat.tokens import VOCABULARY
-
-    return VOCABULARY

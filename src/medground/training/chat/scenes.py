@@ -97,9 +97,9 @@ def draw_scenes(count: int, seed: int, workers: int = 1) -> Scenes:
     bounds = np.linspace(0, count, max(1, min(workers * 4, count)) + 1).astype(int)
     spans = list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
     if workers == 1:
-        return _join([_drawn(span, seed) for span in spans])
+        return join([_drawn(span, seed) for span in spans])
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        return _join(list(pool.map(partial(_drawn, seed=seed), spans)))
+        return join(list(pool.map(partial(_drawn, seed=seed), spans)))
 
 
 def findings_of(seed: int, case: int) -> list[str]:
@@ -118,10 +118,11 @@ def one(drawing: Drawing) -> Scenes:
 
 
 def _drawn(span: tuple[int, int], seed: int) -> Scenes:
-    return _join([one(draw(make_scene(seed, case, findings_of(seed, case)), SIZE)) for case in range(*span)])
+    return join([one(draw(make_scene(seed, case, findings_of(seed, case)), SIZE)) for case in range(*span)])
 
 
-def _join(parts: Sequence[Scenes]) -> Scenes:
+def join(parts: Sequence[Scenes]) -> Scenes:
+    """Return several sets as one."""
     return Scenes(
         np.concatenate([part.images for part in parts]),
         np.concatenate([part.masks for part in parts]),

@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from medground.imaging.pasting import alpha_of, blended, box_of, matched, moments, scaled_donor, support_of
 from medground.models.networks.reference.vocabulary import ANATOMIES, FINDINGS
+from medground.training.chat.pastes import paste
 from medground.training.chat.sampling import HOLDS, TOUCHES, kinds
 from medground.training.chat.scenes import SIZE, Scenes, one
 from medground.worlds.phantom import questions
@@ -171,13 +171,7 @@ def pasted(question: Closed, cases: Sequence[Case], seed: int = 0) -> NDArray[np
         return None
     rng = np.random.default_rng([seed, 9, question.case, question.region, question.finding])
     donor = donors[int(rng.integers(len(donors)))].drawing
-    name = ANATOMIES[question.region]
-    target, theirs = own.drawing.anatomies[name], donor.anatomies[name]
-    box = box_of(target)
-    block, inside = scaled_donor(donor.pixels, theirs, box)
-    block = matched(block, moments(donor.pixels), moments(own.drawing.pixels))
-    whole = blended(own.drawing.pixels, block, alpha_of(support_of(target, inside, box), box, FEATHER), box)
-    return np.rint(np.clip(whole, 0, 255)).astype(np.uint8)
+    return paste(own.drawing, donor, ANATOMIES[question.region], FEATHER)
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,8 @@ OPEN: Final = (
 WHERE: Final = "Where is {thing}?"
 PRESENT: Final = "Is there {finding} in the picture?"
 DESCRIBE: Final = "Describe the picture."
+CLAIM: Final = "True: {sentence}?"
+"""Asks whether a sentence of a caption is true of the picture."""
 
 SEG: Final = "<SEG>"
 """The token that stands for a mask."""

@@ -73,6 +73,17 @@ OPENINGS: Final = (
     "Chest radiograph", "Frontal chest radiograph", "Chest X-ray", "Radiograph of the chest", "Chest film",
 )  # fmt: skip
 
+# fmt: off
+WORDS: Final = (
+    "-", "air", "an", "anteroposterior", "ap", "apex", "catheter", "central", "chest", "close", "collapse",
+    "consolidation", "endotracheal", "evidence", "film", "finding", "findings", "fluid", "frontal", "hemithorax",
+    "hilum", "include", "infiltrate", "large", "lies", "line", "middle", "near", "on", "over", "pa", "pacemaker",
+    "place", "pleural", "posteroanterior", "projecting", "pulmonary", "radiograph", "ray", "side", "sided", "sign",
+    "size", "small", "to", "true", "tube", "venous", "view", "visible", "wall", "x", "zone",
+)
+# fmt: on
+"""Words of these sentences and of the question about them that no sentence of ``questions`` has, in lower case."""
+
 
 @dataclass(frozen=True, order=True)
 class Statement:
@@ -149,6 +160,15 @@ def said(caption: str) -> list[Statement]:
 finding='Mass', value='', third='')]
     """
     return [s for part in re.split(r"\.(?:\s+|$)", caption) if (s := _sentences().get(part.strip().lower()))]
+
+
+@cache
+def wordings() -> Mapping[Statement, tuple[str, ...]]:
+    """Return every statement with all its sentences, without a full stop, in a fixed order."""
+    held: dict[Statement, list[str]] = {}
+    for text, statement in _all():
+        held.setdefault(statement, []).append(capital(text))
+    return {statement: tuple(dict.fromkeys(held[statement])) for statement in sorted(held)}
 
 
 @cache

@@ -54,7 +54,7 @@ class SmallBackbone:
         if len({image.pixels.tobytes() for image in images}) > 1:
             return Declined(f"it looks at one picture at a time, and the conversation shows {len(images)}")
         said = [message for message in conversation if message.role in ("user", "assistant")]
-        strange = tokens.unknown_words(" ".join(message.text for message in said))
+        strange = tokens.unknown_words(" ".join(message.text for message in said), self.network.size)
         if strange:
             return Declined(f"it has never met the words: {', '.join(strange[:5])}")
         ids = [tokens.BOS, *[tokens.IMAGE] * IMAGE_TOKENS]
@@ -69,8 +69,8 @@ class SmallBackbone:
         return Encoded(ids, ((grey - 0.5) / 0.25)[None].to(self.device), images[0])
 
     def words(self, text: str) -> list[int]:
-        """Return the ids of a text."""
-        return tokens.encode(text)
+        """Return the ids of a text; a word that this network does not know is ``tokens.UNKNOWN``."""
+        return [word if word < self.network.size else tokens.UNKNOWN for word in tokens.encode(text)]
 
     def text(self, ids: Sequence[int]) -> str:
         """Return the text of ids."""

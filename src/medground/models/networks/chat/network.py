@@ -34,10 +34,10 @@ class Encoded(NamedTuple):
     concepts: Tensor
 
 
-def configuration() -> LlavaConfig:
-    """Return the configuration of the language and vision parts."""
+def configuration(words: int = SIZE) -> LlavaConfig:
+    """Return the configuration of the language and vision parts, for the first ``words`` of the vocabulary."""
     text = LlamaConfig(
-        vocab_size=SIZE,
+        vocab_size=words,
         hidden_size=HIDDEN,
         intermediate_size=432,
         num_hidden_layers=4,
@@ -63,11 +63,16 @@ def configuration() -> LlavaConfig:
 
 
 class ChatNet(nn.Module):
-    """A small LLaVA with a mask head."""
+    """A small LLaVA with a mask head.
 
-    def __init__(self) -> None:
+    Args:
+        words: how many of the vocabulary's first words it knows.
+    """
+
+    def __init__(self, words: int = SIZE) -> None:
         super().__init__()
-        self.llava = LlavaForConditionalGeneration(configuration())
+        self.size = words
+        self.llava = LlavaForConditionalGeneration(configuration(words))
         self.seg = nn.Sequential(nn.Linear(HIDDEN, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, _MASK))
         self.keys = nn.Conv2d(CELL, _MASK, 1)
         self.offset = nn.Parameter(torch.tensor(-2.0))

@@ -1,4 +1,7 @@
-"""The tokenizer: words of the phantoms' language and punctuation marks, lower case, nothing else."""
+"""The tokenizer: words of the phantoms' language and punctuation marks, lower case, nothing else.
+
+A network that was taught fewer words has the first ones: the vocabulary only grows at its end.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,14 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final
 
+from medground.worlds.phantom import statements
 from medground.worlds.phantom.questions import SEG as SEG_WORD, WORDS
 
 SPECIAL: Final = ("<pad>", "<bos>", "<eos>", "<image>", SEG_WORD, "<unk>")
-VOCABULARY: Final = (*SPECIAL, *dict.fromkeys(WORDS))
+FIRST: Final = len(SPECIAL) + len(dict.fromkeys(WORDS))
+"""Words of the first stage of training, which knows questions alone; those of captions follow."""
+
+VOCABULARY: Final = (*SPECIAL, *dict.fromkeys((*WORDS, *statements.WORDS)))
 PAD, BOS, EOS, IMAGE, SEG, UNKNOWN = range(len(SPECIAL))
 SIZE: Final = len(VOCABULARY)
 
@@ -29,10 +36,10 @@ def encode(text: str) -> list[int]:
     return [_IDS.get(piece, _IDS.get(piece.lower(), UNKNOWN)) for piece in _PIECE.findall(text)]
 
 
-def unknown_words(text: str) -> list[str]:
-    """Return the words of a text that the model has never met, each once, in order."""
+def unknown_words(text: str, size: int = SIZE) -> list[str]:
+    """Return the words of a text that a model of ``size`` words has never met, each once, in order."""
     pieces = _PIECE.findall(text)
-    return list(dict.fromkeys(p for p in pieces if p not in _IDS and p.lower() not in _IDS))
+    return list(dict.fromkeys(p for p in pieces if min(_IDS.get(p, size), _IDS.get(p.lower(), size)) >= size))
 
 
 def decode(ids: Sequence[int]) -> str:

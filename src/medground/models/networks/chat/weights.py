@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from medground.errors import CheckpointError
 from medground.models.checkpoints import load_weights, read_weights
 from medground.models.networks.chat.network import ChatNet
-from medground.models.networks.chat.tokens import VOCABULARY
+from medground.models.networks.chat.tokens import FIRST, VOCABULARY
 
 FOLDER: Final = Path(__file__).parent / "weights"
 SHIPPED: Final = FOLDER / "small_chat.safetensors"
@@ -36,7 +36,7 @@ def save(network: ChatNet, card: Mapping[str, Any], path: Path) -> None:
         )
         for name, tensor in network.state_dict().items()
     }
-    about = {**card, "vocabulary": list(VOCABULARY)}
+    about = {**card, "vocabulary": list(VOCABULARY[: network.size])}
     save_file(tensors, path, metadata={"card": json.dumps(about, sort_keys=True)})
     path.chmod(0o644)  # safetensors writes files that only their owner may read
 
@@ -61,7 +61,7 @@ def load(path: Path = SHIPPED) -> Loaded:
             expected="a file written by `medground train chat`",
             got=f"{type(error).__name__}: {error}",
         ) from error
-    if vocabulary != list(VOCABULARY):
+    if vocabulary != list(VOCABULARY[: len(vocabulary)]) or len(vocabulary) < FIRST:
         raise CheckpointError(
             "the weights were trained with other words",
             where=path,
@@ -69,6 +69,6 @@ def load(path: Path = SHIPPED) -> Loaded:
             got=f"{len(vocabulary)} words, {' '.join(map(str, vocabulary[:8]))} ...",
             fix="train them anew: medground train chat",
         )
-    network = ChatNet()
+    network = ChatNet(len(vocabulary))
     load_weights(network, weights)
     return Loaded(network.eval().requires_grad_(False), card, weights.sha256)
