@@ -8,12 +8,13 @@ import sys
 
 import numpy as np
 import pytest
+from scipy.interpolate import PchipInterpolator
 
 from medground.worlds.phantom.anatomy import Pose
 from medground.worlds.phantom.drawing import draw
 from medground.worlds.phantom.exposure import _blur
 from medground.worlds.phantom.lesions import noise
-from medground.worlds.phantom.outlines import AXIS, UNIT
+from medground.worlds.phantom.outlines import AXIS, UNIT, _table
 from medground.worlds.phantom.scene import make_scene
 from medground.worlds.phantom.tables import lookup, share, smooth
 from medground.worlds.phantom.vessels import capsules
@@ -26,6 +27,24 @@ def test_lookups_interpolate_and_hold_the_ends() -> None:
     other = (UNIT**2).astype(np.float32)
     for t in (-1.0, 0.0, 0.31, 1.0, 2.0):
         assert share(other, t) == pytest.approx(np.interp(t, UNIT, other), abs=1e-5)
+
+
+def test_outlines_are_scipys_monotone_cubic_to_the_last_bit() -> None:
+    rng = np.random.default_rng(8)
+    for n in (3, 5, 9, 14):
+        for flat in (False, True):
+            x = np.cumsum(rng.uniform(0.01, 0.4, n)) - 0.6
+            y = rng.normal(size=n)
+            if flat:
+                y[n // 2] = y[n // 2 - 1]
+            expected = PchipInterpolator(x, y)(np.clip(AXIS, x[0], x[-1])).astype(np.float32)
+            assert np.array_equal(_table(x.tolist(), y.tolist()), expected)
+
+
+def test_kernels_take_an_anatomy_without_its_text() -> None:
+    anatomy = make_scene(0, 0, population="tasks").anatomy
+    assert anatomy.numbers[1:] == anatomy[1:]
+    assert not any(isinstance(part, str) for part in anatomy.numbers)
 
 
 def test_the_step_is_smooth_and_bounded() -> None:

@@ -67,13 +67,14 @@ def lesion_masks(drawing: Drawing) -> dict[str, list[NDArray[np.bool_]]]:
     """Return finding -> one mask a lesion; an enlarged heart is one lesion."""
     masks: dict[str, list[NDArray[np.bool_]]] = {}
     scene, size = drawing.scene, len(drawing.pixels)
+    anatomy = scene.anatomy.numbers
     for finding, whole in drawing.findings.items():
         lesions = scene.lesions.get(finding, ())
         masks[finding] = [whole] if len(lesions) < 2 else []
         for lesion in lesions if len(lesions) > 1 else ():
             mask = np.zeros((size, size), np.bool_)
             air, total, vessels = (np.zeros((size, size), np.float32) for _ in range(3))
-            apply(lesion, scene.anatomy, scene.anatomy.pose, air, drawing.labels, total, vessels, mask)
+            apply(lesion, anatomy, anatomy.pose, air, drawing.labels, total, vessels, mask)
             masks[finding].append(mask)
     return masks
 

@@ -6,7 +6,7 @@ takes under half of the thoracic width, the carina lies at the fifth thoracic ve
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,6 +135,11 @@ class Anatomy(NamedTuple):
     air: float
     spine: float
     vertebra: float
+
+    @property
+    def numbers(self) -> Anatomy:
+        """The same for kernels, without the view: a text in a tuple costs each call of a kernel 0.4 ms."""
+        return self._replace(view=cast("str", 0))
 
 
 class Ranges(NamedTuple):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from medground.worlds.phantom.bones import bones
 from medground.worlds.phantom.exposure import COARSE, develop, draw_texture, veil
 from medground.worlds.phantom.heart import Heart
+from medground.worlds.phantom.kernels import kernel
 from medground.worlds.phantom.landmarks import Point, landmarks, measurements
 from medground.worlds.phantom.lesions import apply
 from medground.worlds.phantom.markers import stamp
@@ -39,6 +40,10 @@ ANATOMIES: Final = (
 
 _VESSEL: Final = 0.25
 """Attenuation of a vessel of 0.01 image widths in radius, body units."""
+
+
+_BODY: Final = 0.02
+"""Attenuation from which a pixel shows the body."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +92,9 @@ def _thorax(scene: Scene, heart: Heart, size: int) -> tuple[Plane, Plane, NDArra
     """Return line integral, air and labels of tissue and bones."""
     total, air = np.empty((size, size), np.float32), np.empty((size, size), np.float32)
     labels = np.empty((size, size), np.uint8)
-    tissue(scene.anatomy, scene.anatomy.pose, heart, total, air, labels)
-    bones(scene.anatomy, scene.anatomy.pose, total)
+    anatomy = scene.anatomy.numbers
+    tissue(anatomy, anatomy.pose, heart, total, air, labels)
+    bones(anatomy, anatomy.pose, total)
     return total, air, labels
 
 
@@ -98,22 +104,32 @@ def _lines(segments: Plane, scene: Scene, strength: float, size: int) -> Plane:
     return canvas
 
 
+@kernel
+def _fill(total: Plane, air: Plane, vessels: Plane, body: Plane, lung: Plane) -> None:
+    """Add vessels and the lungs' texture where there is air, and the body's texture where there is a body."""
+    for row in range(total.shape[0]):
+        for col in range(total.shape[1]):
+            before, gas = total[row, col], air[row, col]
+            shown = min(gas * np.float32(1.2), np.float32(1.0))
+            value = before + (vessels[row, col] * shown + lung[row, col] * gas)
+            total[row, col] = value + body[row, col] if before > _BODY else value
+
+
 def draw(scene: Scene, size: int) -> Drawing:
     """Draw a scene as a picture of ``size`` by ``size`` pixels."""
     total, air, labels = _thorax(scene, scene.heart, size)
     vessels = _lines(scene.vessels, scene, _VESSEL, size)
     findings: dict[str, Mask] = {}
+    anatomy = scene.anatomy.numbers
     for finding in scene.findings:
         if finding == "Cardiomegaly":
             findings[finding] = (labels & HEART) > 0
             continue
         findings[finding] = np.zeros((size, size), np.bool_)
         for lesion in scene.lesions[finding]:
-            apply(lesion, scene.anatomy, scene.anatomy.pose, air, labels, total, vessels, findings[finding])
+            apply(lesion, anatomy, anatomy.pose, air, labels, total, vessels, findings[finding])
     body, lung = draw_texture(stream(scene.seed, scene.case, "texture"), size)
-    inside = total > 0.02
-    total += vessels * np.minimum(air * np.float32(1.2), np.float32(1)) + lung * air
-    total += body * inside
+    _fill(total, air, vessels, body, lung)
     if scene.devices:
         total += _lines(np.concatenate([device.segments for device in scene.devices]), scene, 1.0, size)
     np.maximum(total, 0, out=total)

@@ -45,12 +45,13 @@ class Stage:
         self.scene, self.size = scene, size
         self._total, self._air = np.empty((size, size), np.float32), np.empty((size, size), np.float32)
         self.labels = np.empty((size, size), np.uint8)
-        tissue(scene.anatomy, scene.anatomy.pose, scene.heart, self._total, self._air, self.labels)
+        self._anatomy = scene.anatomy.numbers
+        tissue(self._anatomy, self._anatomy.pose, scene.heart, self._total, self._air, self.labels)
         self._vessels = np.zeros((size, size), np.float32)
 
     def masks(self, lesions: Sequence[Lesion]) -> tuple[Mask, ...]:
         """Return the mask of each lesion, ``(size, size)``."""
-        anatomy, found = self.scene.anatomy, []
+        anatomy, found = self._anatomy, []
         for lesion in lesions:
             mask = np.zeros((self.size, self.size), np.bool_)
             apply(lesion, anatomy, anatomy.pose, self._air, self.labels, self._total, self._vessels, mask)

@@ -43,10 +43,14 @@ def _tree(rng: np.random.Generator, side: float, carina: float) -> NDArray[np.fl
     for step in range(_STEPS):
         length = rng.uniform(0.018, 0.034, len(at)) * (0.9 if step else 1.2)
         angles = angles + rng.normal(0, 0.17, len(at)) + 0.03
-        to = at + length[:, None] * np.stack([side * np.cos(angles), np.sin(angles)], axis=1)
+        part = np.empty((len(at), 6))
+        to = part[:, 2:4]
+        to[:, 0] = at[:, 0] + length * (side * np.cos(angles))
+        to[:, 1] = at[:, 1] + length * np.sin(angles)
         gone = gone + length
-        opacity = np.clip(1 - gone / 0.27, 0, 1) ** 0.8
-        out.append(np.column_stack([at, to, radius, opacity]))
+        part[:, :2], part[:, 4] = at, radius
+        part[:, 5] = np.minimum(np.maximum(1 - gone / 0.27, 0), 1) ** 0.8
+        out.append(part)
         split = (rng.random(len(at)) < 0.62) & (radius > 0.0014)
         fork = rng.uniform(0.22, 0.55, len(at)) * np.where(rng.random(len(at)) < 0.5, 1, -1)
         at = np.concatenate([to, to[split]])
