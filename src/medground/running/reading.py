@@ -13,6 +13,7 @@ from medground.benchmarks.requests import Transcript
 from medground.benchmarks.results import Summary
 from medground.errors import RunError
 from medground.running.chunks import (
+    ITEMS,
     PREDICTIONS,
     READINGS,
     ChunkFiles,
@@ -23,6 +24,7 @@ from medground.running.chunks import (
     read_receipt,
 )
 from medground.running.manifest import FORMAT
+from medground.running.names import folder_name
 from medground.running.predictions import decode
 
 
@@ -95,6 +97,28 @@ def read_summary(folder: Path, reading: str | None = None) -> Summary:
     except ValueError as error:
         raise RunError("the summary is damaged", where=path, got=error, fix="run the same run file again") from error
     return Summary.from_json(content, path)
+
+
+def read_items(folder: Path, name: str, reading: str | None = None) -> pl.LazyFrame:
+    """Return what single items came to under a reading, as its summary was made; nothing is measured again.
+
+    Args:
+        folder: the run folder.
+        name: of the table, as the benchmark calls it.
+        reading: folder of the reading; None: the run file's own.
+
+    Raises:
+        RunError: there is none.
+    """
+    path = reading_path(folder, reading) / ITEMS / f"{folder_name(name)}.parquet"
+    if not path.is_file():
+        raise RunError(
+            "the summary was written without its items",
+            where=path,
+            expected="one row an item",
+            fix="run the same run file again (or score it so again): what was said is kept, and summarised anew",
+        )
+    return pl.scan_parquet(path)
 
 
 def read_rows(folder: Path, path: Sequence[str], reading: str | None = None) -> pl.DataFrame:

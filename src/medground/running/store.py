@@ -29,6 +29,7 @@ from medground.errors import RunError
 from medground.running import predictions
 from medground.running.arrays import pack_arrays
 from medground.running.chunks import (
+    ITEMS,
     PREDICTIONS,
     READINGS,
     ChunkFiles,
@@ -40,6 +41,7 @@ from medground.running.chunks import (
     encode_rows,
     read_content,
     read_receipt,
+    to_parquet,
     write_chunk,
 )
 from medground.running.files import remove_leftovers, write_atomic
@@ -49,6 +51,7 @@ from medground.running.journal import Journal
 from medground.running.jsonable import to_json, to_yaml
 from medground.running.lock import LOCK_FILE, FolderLock
 from medground.running.manifest import FORMAT
+from medground.running.names import folder_name
 from medground.running.pictures import changed
 from medground.running.plan import Chunk, Plan, TaskPlan
 from medground.running.tables import table_files
@@ -334,12 +337,15 @@ class Store:
 
     def remove_summary(self) -> None:
         """Take away what was made of the rows: the reading is not complete."""
-        for name in ("summary.json", "tables"):
-            _remove(self.reading / name)
+        self._remove_summary_files()
         self._remove_report()
 
+    def _remove_summary_files(self) -> None:
+        for name in ("summary.json", "tables", ITEMS):
+            _remove(self.reading / name)
+
     def put_summary(self, summary: Summary) -> None:
-        """Write the tables, then ``summary.json``; a report that was made of another summary is taken away.
+        """Write tables and items, then ``summary.json``; a report that was made of another summary is taken away.
 
         Raises:
             RunError: a number is not finite, or the folder cannot be written.
@@ -349,13 +355,13 @@ class Store:
         target = self.reading / "summary.json"
         if target.exists() and target.read_bytes() != data:
             self._remove_report()
-        for name in ("summary.json", "tables"):
-            _remove(self.reading / name)
+        self._remove_summary_files()
         where = self.reading.relative_to(self.folder)
-        for name, content in files.items():
-            self.put(f"{where}/tables/{name}", content)
-        tables = {f"tables/{name}": content for name, content in files.items()}
-        self.put(f"{where}/{SUMS}", sums_of(tables | {"summary.json": data}))
+        derived = {f"tables/{name}": content for name, content in files.items()}
+        derived |= {f"{ITEMS}/{folder_name(name)}.parquet": to_parquet(table) for name, table in summary.items.items()}
+        for name, content in derived.items():
+            self.put(f"{where}/{name}", content)
+        self.put(f"{where}/{SUMS}", sums_of(derived | {"summary.json": data}))
         self.put(f"{where}/summary.json", data)
         if self._own:
             self.put(f"{READINGS}/current", f"{self.reading.name}\n".encode())

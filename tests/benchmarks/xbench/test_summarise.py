@@ -170,6 +170,12 @@ def test_what_a_model_has_seen_is_left_out_and_a_shared_table_stays_fair() -> No
     }
     assert n == {("trained", "main"): 30, ("fresh", "main"): 40, ("trained", "shared"): 30, ("fresh", "shared"): 30}
     assert "shared" in summary.tables
+    items = summary.items["pairs"]
+    assert (
+        set(items.filter(model="trained")["case_id"]) & {c.case_id for c in make_cases() if c.patient_id in seen}
+        == set()
+    )
+    assert set(items.filter(model="fresh")["case_id"]) == set(fresh.filter("localised")["case_id"])
     marked = summary.tables["grounding"].filter(pl.col("model") == "trained")["seen in training"]
     assert marked.to_list() == ["patients; scored on the rest"]
 

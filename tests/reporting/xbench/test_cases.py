@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
 
 from medground.benchmarks.xbench.protocol import Protocol
+from medground.errors import RunError
 from medground.reporting.runs import read_run
 from medground.reporting.sources import Images, open_source
 from medground.reporting.xbench import cases
@@ -36,15 +36,16 @@ def test_values_of_pairs_average_to_the_cells_of_the_summary(finished: Path) -> 
     run = read_run(finished)
     (pool,) = pools([run])
     task = MeasuredTask.read(run, "Looker", "Ours", Protocol.model_validate(run.data["protocol"]))
-    for metric in ("pointing", "dice@best", "iou@best", "dice_floor"):
-        values = [v for key in task.rows if (v := task.value(key, metric)) is not None]
+    columns = {"pointing": "pointing", "dice@best": "dice", "iou@best": "iou", "dice_floor": "dice_floor"}
+    for metric, column in columns.items():
+        values = [row[column] for row in task.rows.values() if row[column] is not None]
         cell = pool.cell("Looker", "Ours", metric, "pairs")
         assert cell is not None
         assert np.mean(values) == pytest.approx(cell.value)
         assert len(values) == cell.n
     outcomes = [task.outcome(key) for key in task.rows]
     assert {o: outcomes.count(o) for o in ("flat", "undefined", "failed")} == {"flat": 1, "undefined": 2, "failed": 1}
-    assert outcomes.count("hit") == sum(task.value(key, "pointing") == 1 for key in task.rows)
+    assert outcomes.count("hit") == sum(row["pointing"] == 1 for row in task.rows.values())
 
 
 def test_every_pair_of_a_small_run_is_there_with_every_model(data: dict[str, Any]) -> None:
@@ -144,17 +145,23 @@ def test_the_album_stays_within_its_bounds(finished: Path, monkeypatch: pytest.M
     assert any(pair["note"] == "the report has reached its size" for pair in tight["pairs"])
 
 
-def test_seen_cases_are_not_shown(run_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from medground.reporting.xbench import measured
+def test_nothing_is_measured_for_a_report(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from medground.benchmarks.xbench import grounding, pairs
 
-    def half_seen(folder: Path, path: tuple[str, ...], reading: str | None = None) -> pl.DataFrame:
-        rows = read_rows(folder, path, reading)
-        return rows.with_columns((pl.col("case_id") < "case15").alias("seen"))
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("a report measures nothing")
 
-    read_rows = measured.read_rows
-    monkeypatch.setattr(measured, "read_rows", half_seen)
-    found = viewed(run_copy)
-    assert {pair["case"] for pair in found["pairs"]} == {f"case{k}" for k in range(15, 30)}
+    for module, name in ((grounding, "grounding_values"), (pairs, "overlap"), (pairs, "search_thresholds")):
+        monkeypatch.setattr(module, name, refuse)
+    assert len(viewed(finished)["pairs"]) == 45
+
+
+def test_a_summary_without_its_items_says_how_they_are_made(run_copy: Path) -> None:
+    (file,) = (run_copy / "readings").glob("*/items/pairs.parquet")
+    (file.parents[1] / "sums.json").unlink(missing_ok=True)
+    file.unlink()
+    with pytest.raises(RunError, match="without its items"):
+        viewed(run_copy)
 
 
 def test_lists_name_pairs_of_their_finding(data: dict[str, Any]) -> None:

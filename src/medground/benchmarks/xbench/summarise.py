@@ -13,6 +13,7 @@ from medground.benchmarks.results import Cell, Cells, ModelFacts, Summary, frame
 from medground.benchmarks.xbench.claims import Claim, grounding_claims, recognition_claim
 from medground.benchmarks.xbench.glance import glance, legend
 from medground.benchmarks.xbench.grounding import How, grounding_cells
+from medground.benchmarks.xbench.items import ITEMS, SCHEMA as PAIR_SCHEMA, pair_items
 from medground.benchmarks.xbench.pairs import Pairs, cluster_ids, column_means
 from medground.benchmarks.xbench.protocol import Protocol
 from medground.benchmarks.xbench.ranks import ranks
@@ -54,6 +55,7 @@ class _Parts:
     reliability: list[dict[str, Any]] = field(default_factory=list)
     tasks: list[dict[str, Any]] = field(default_factory=list)
     claims: dict[tuple[str, str], dict[str, Claim]] = field(default_factory=dict)
+    items: list[pl.DataFrame] = field(default_factory=list)
 
 
 def summarise(
@@ -115,6 +117,7 @@ def summarise(
         verdicts=verdicts(Cells(cells), parts.tasks, protocol, parts.claims),
         tables=tables,
         data=data,
+        items={ITEMS: pl.concat([PAIR_SCHEMA.to_frame(), *parts.items])},
         benchmark="xbench",
         reading=protocol.name,
         models=_models(parts.tasks),
@@ -155,6 +158,7 @@ def _measure(parts: _Parts, rows: pl.DataFrame, findings: tuple[str, ...], optio
         parts.claims[who["model"], who["dataset"]] = claims
         parts.curves += _curves(pairs, findings, who)
         parts.reliability += _reliability(given, who)
+        parts.items.append(pair_items(pairs, who))
 
 
 def _seen_by_any(rows: Mapping[tuple[str, ...], pl.DataFrame]) -> dict[str, set[str]]:

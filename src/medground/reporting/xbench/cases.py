@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from medground.benchmarks.xbench.protocol import Protocol
-from medground.benchmarks.xbench.specs import fixed
 from medground.datasets.base import Case, picture_of
 from medground.errors import MedgroundError
 from medground.imaging.geometry import Geometry
@@ -197,18 +196,14 @@ def _maps(pool: Pooled, model: str, dataset: str, keys: Sequence[Key], task: Mea
 def _answer(task: MeasuredTask, key: Key, saliency: Map | None, album: _Album) -> dict[str, Any]:
     """Return what one model said about one pair."""
     row = task.rows[key]
-    plain = fixed("dice", task.protocol.fixed[0])
     answer = {
         "outcome": task.outcome(key),
         "reason": row["reason"],
         "score": row["score"],
         "probability": row["probability"],
-        "pointing": task.value(key, "pointing"),
-        "dice": task.value(key, "dice@best"),
-        "dice_fixed": task.value(key, plain),
-        "iou": task.value(key, "iou@best"),
-        "floor": task.value(key, "dice_floor"),
-        "tau": task.threshold(key),
+        **{name: row[name] for name in ("pointing", "dice", "dice_fixed", "iou")},
+        "floor": row["dice_floor"],
+        "tau": row["tau"],
         "peak": task.peak(key),
     }
     shown = None if saliency is None else shown_map(saliency)

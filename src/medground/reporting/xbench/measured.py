@@ -1,23 +1,19 @@
-"""Every pair of one model on one dataset, as the case viewer sees it: the summary's measures before any mean."""
+"""Every pair of one model on one dataset, as the case viewer sees it: read from the items of the summary."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import polars as pl
 
-from medground.benchmarks.xbench.grounding import grounding_values
-from medground.benchmarks.xbench.pairs import Floats, Pairs
+from medground.benchmarks.xbench.items import ITEMS
 from medground.benchmarks.xbench.protocol import Protocol
-from medground.metrics.values import none_if_nan
 from medground.reporting.runs import Run
 from medground.reporting.xbench.selection import Key, Outcome, ScoredPair
-from medground.running.reading import read_rows
+from medground.running.reading import read_items
 
 
 @dataclass(frozen=True)
@@ -25,63 +21,40 @@ class MeasuredTask:
     """Pairs of cases that the model has not seen in training.
 
     Attributes:
-        rows: (case id, finding) -> its row, without the counts.
-        places: (case id, finding) -> its place in the values.
-        values: metric -> ``(P,)``, NaN where undefined.
-        tau: ``(P,)`` searched threshold, NaN where there is none.
+        rows: (case id, finding) -> what it came to; see :data:`medground.benchmarks.xbench.items.SCHEMA`.
         protocol: the choices under which they were measured.
     """
 
     rows: Mapping[Key, Mapping[str, Any]]
-    places: Mapping[Key, int]
-    values: Mapping[str, Floats]
-    tau: Floats
     protocol: Protocol
 
     @classmethod
     def read(cls, run: Run, model: str, dataset: str, protocol: Protocol) -> MeasuredTask:
-        """Read the rows of a task and measure its pairs, as the summary did."""
-        rows = read_rows(run.folder, (model, dataset), run.reading).filter(~pl.col("seen"))
-        pairs = Pairs.of(rows, protocol, run.data["intervals"]["seed"])
-        values = grounding_values(pairs) if len(pairs) else {}
-        tau = np.where(pairs.searched >= 0, protocol.thresholds[pairs.searched], np.nan)
-        lean = list(pairs.frame.drop("selected", "inside").iter_rows(named=True))
-        keys = [(row["case_id"], row["finding"]) for row in lean]
-        places = {key: i for i, key in enumerate(keys)}
-        return cls(dict(zip(keys, lean, strict=True)), places, values, tau, protocol)
+        """Read the pairs of a task.
+
+        Raises:
+            RunError: the summary was written without them.
+        """
+        items = read_items(run.folder, ITEMS, run.reading)
+        own = items.filter(pl.col("model") == model, pl.col("dataset") == dataset).collect()
+        return cls({(row["case_id"], row["finding"]): row for row in own.iter_rows(named=True)}, protocol)
 
     @cached_property
     def scored(self) -> Sequence[ScoredPair]:
         """Every pair, reduced to what the choice of cases depends on."""
-        return [ScoredPair(key, self.value(key, "dice@best"), self.outcome(key)) for key in self.rows]
-
-    def value(self, key: Key, metric: str) -> float | None:
-        """Return one measure of one pair; None where undefined."""
-        return none_if_nan(float(self.values[metric][self.places[key]]))
-
-    def threshold(self, key: Key) -> float | None:
-        """Return the searched threshold under which a pair was scored."""
-        return none_if_nan(float(self.tau[self.places[key]]))
+        return [ScoredPair(key, row["dice"], self.outcome(key)) for key, row in self.rows.items()]
 
     def cuts(self, key: Key) -> dict[str, float]:
         """Return the thresholds that part a pair's map: the first fixed one, and the searched one if there is one."""
-        searched = self.threshold(key)
+        searched = self.rows[key]["tau"]
         return {"fixed": self.protocol.fixed[0]} | ({} if searched is None else {"searched": searched})
 
     def peak(self, key: Key) -> tuple[float, float] | None:
         """Return where the first maximum lies, as shares of the picture's sides; None where a map has no peak."""
         row = self.rows[key]
-        if row["peak_x"] is None or row["state"] == "flat":
-            return None
-        grid = self.protocol.grid
-        width, height = json.loads(row["geometry"])["source"] if grid == "original" else grid
-        return (row["peak_x"] + 0.5) / width, (row["peak_y"] + 0.5) / height
+        return None if row["peak_x"] is None else (row["peak_x"], row["peak_y"])
 
     def outcome(self, key: Key) -> Outcome:
-        """Return what became of a pair; a peak that ties in and out of the region hits where most of it lies inside."""
-        state = self.rows[key]["state"]
-        if state in {"failed", "flat"}:
-            return "failed" if state == "failed" else "flat"
-        if state != "ok":
-            return "undefined"
-        return "hit" if (self.value(key, "pointing") or 0) >= 0.5 else "miss"
+        """Return what became of a pair."""
+        outcome: Outcome = self.rows[key]["outcome"]
+        return outcome
