@@ -31,7 +31,7 @@ Table = NDArray[np.float64]
 Pixels = NDArray[np.float32]
 Fill = Literal["grey", "black", "white"]
 _PAIRS = 64
-_FILLS: dict[str, float] = {"grey": 0.5, "black": 0.0, "white": 1.0}
+FILLS: dict[str, float] = {"grey": 0.5, "black": 0.0, "white": 1.0}
 
 
 @dataclass(frozen=True)
@@ -243,13 +243,13 @@ def hide_cells(image: Pixels, keep: NDArray[np.bool_], fill: Fill) -> Pixels:
     Returns:
         ``(K, H, W, 3)``.
     """
-    if fill not in _FILLS:
-        raise ConfigError("unknown fill", expected=", ".join(_FILLS), got=fill)
+    if fill not in FILLS:
+        raise ConfigError("unknown fill", expected=", ".join(FILLS), got=fill)
     grid = round(keep.shape[1] ** 0.5)
     height, width = image.shape[0] // grid, image.shape[1] // grid
     shown = keep.reshape(-1, grid, 1, grid, 1, 1)
     tiles = image.reshape(grid, height, grid, width, 3)
-    return np.where(shown, tiles, np.float32(_FILLS[fill])).reshape(-1, *image.shape)
+    return np.where(shown, tiles, np.float32(FILLS[fill])).reshape(-1, *image.shape)
 
 
 def hide_words(question: str, keep: NDArray[np.bool_]) -> list[str]:

@@ -87,7 +87,7 @@ class GridVQAX:
         split: str = "val",
         reasons: str | None = None,
         shortcut: str | None = None,
-        budget: int = 2500,
+        budget: int = 3200,
         only_right: bool = False,
         pictures: int = 2,
         replicates: int = 1000,
@@ -277,7 +277,7 @@ def _hold_grid(entry: Entry, grid: int) -> None:
 
 
 def default_explainers() -> tuple[Entry, ...]:
-    """Return the six explainers of the paper, and occlusion, with their default parameters."""
+    """Return the six explainers of the paper, occlusion and responsibility, with their default parameters."""
     from medground.explainers.dime import Dime
     from medground.explainers.emap import Emap
     from medground.explainers.intershap import InterShap
@@ -285,6 +285,7 @@ def default_explainers() -> tuple[Entry, ...]:
     from medground.explainers.multiviz import MultiViz
     from medground.explainers.occlusion import Occlusion
     from medground.explainers.pid import Pid
+    from medground.explainers.responsibility import Responsibility
 
-    classes: tuple[Any, ...] = (Emap, InterShap, Pid, MultiViz, Dime, MultiShap, Occlusion)
+    classes: tuple[Any, ...] = (Emap, InterShap, Pid, MultiViz, Dime, MultiShap, Occlusion, Responsibility)
     return tuple(Entry(cls.name, cls.name, cls) for cls in classes)

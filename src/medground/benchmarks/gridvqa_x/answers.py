@@ -40,9 +40,17 @@ def _problem(values: Any, axes: int) -> str | None:
     return None
 
 
+ADDED = "added"
+"""Extra map of an explainer: the cells where something added would change the answer."""
+
+
 def _figures(extras: Any) -> dict[str, NDArray[Any]]:
     # As arrays, not as JSON: a figure may be NaN.
-    return {_EXTRA + name: np.array(value, np.float64) for name, value in extras.items() if isinstance(value, float)}
+    return {
+        _EXTRA + name: np.array(value, np.float64)
+        for name, value in extras.items()
+        if isinstance(value, float) or name == ADDED
+    }
 
 
 def attribution(answer: Answer) -> Attribution:
@@ -62,7 +70,8 @@ def _map(answer: Answer, name: str) -> NDArray[np.float64] | None:
 
 
 def _extras(answer: Answer) -> dict[str, Any]:
-    return {n.removeprefix(_EXTRA): float(v) for n, v in answer.arrays.items() if n.startswith(_EXTRA)}
+    extras = {n.removeprefix(_EXTRA): v for n, v in answer.arrays.items() if n.startswith(_EXTRA)}
+    return {name: float(v) if np.ndim(v) == 0 else np.asarray(v, np.float64) for name, v in extras.items()}
 
 
 def kept_scores(synergy: Scores) -> Answer:

@@ -108,7 +108,7 @@ def local_row(
     return row
 
 
-def _image_figures(scene: Scene, truth: Truth, values: NDArray[Any], protocol: Protocol) -> dict[str, float]:
+def _image_figures(scene: Scene, truth: Truth, values: NDArray[Any], protocol: Protocol) -> dict[str, float | None]:
     def mask(cells: frozenset[tuple[int, int]]) -> NDArray[np.bool_]:
         return vision_mask(cells, scene.grid, values.shape[0] // scene.grid)
 
@@ -119,8 +119,9 @@ def _image_figures(scene: Scene, truth: Truth, values: NDArray[Any], protocol: P
         "image_rank": relevance_rank(values, causal).value,
         "image_iou": overlap(values, causal, protocol.binarise),
         "image_area": float(causal.mean()),
-        "image_mass_shortcut": relevance_mass(values, shortcut),
-        "image_iou_shortcut": overlap(values, shortcut, protocol.binarise),
+        # Where nothing fits a target, no cell is what a counter of words goes by.
+        "image_mass_shortcut": relevance_mass(values, shortcut) if shortcut.any() else None,
+        "image_iou_shortcut": overlap(values, shortcut, protocol.binarise) if shortcut.any() else None,
         "image_anchors": relevance_mass(values, mask(anchors)),
         "image_lures": relevance_mass(values, mask(truth.shortcut - truth.causal)),
     }
