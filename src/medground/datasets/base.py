@@ -46,6 +46,8 @@ class Case:
         notes: what was mended while reading this case (clipped boxes, merged readers), for the report.
         augmentation: the change that its picture is shown with; regions and labels are those of the changed picture.
             Read pictures with :func:`picture_of`, which makes the change.
+        traits: what else the tables say of the patient or the picture, as text, by which results are split: ``sex``,
+            ``age``, ``device``, ``site`` and whatever a table of the user's names.
     """
 
     case_id: str
@@ -56,6 +58,7 @@ class Case:
     regions: Mapping[str, Region] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     augmentation: Augmentation | None = None
+    traits: Mapping[str, str] = field(default_factory=dict)
 
 
 def picture_of(case: Case, read: Callable[..., Radiograph] = read_radiograph) -> Radiograph:
@@ -153,6 +156,7 @@ def fingerprint_cases(cases: Sequence[Case], root: Path) -> str:
             sorted(c.labels.items()),
             sorted(_region_hashes(c.regions)),
             *(() if c.augmentation is None else (c.augmentation.key,)),
+            *([sorted(c.traits.items())] if c.traits else []),
         )
         for c in cases
     ]

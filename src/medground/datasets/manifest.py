@@ -36,6 +36,7 @@ class Manifest(FolderDataset):
         aliases: other spelling in the table -> finding.
         unlisted: what a finding is that a case says nothing about: ``unknown``, or ``absent`` for a table that names
             everything present.
+        traits: further columns of a ``manifest.csv`` by which results are split, beside sex, age, device and site.
         frame: (width, height) of boxes and polygons whose row names none.
         missing: what to do where a picture is absent.
         allow_outside: folders outside the root that paths and links may lead into.
@@ -51,10 +52,12 @@ class Manifest(FolderDataset):
         citation="yours",
         obtain="Write the table, or let `medground import` write it from annotations in a usual form.",
         layout=(
-            "manifest.jsonl: a case a line, with image and any of case_id, patient_id, view, labels {finding: true}, "
-            "frame [width, height], boxes {finding: [[x0, y0, x1, y1]]}, boxes_xywh, polygons, masks",
-            "or manifest.csv: a finding or region a row: image, and any of case_id, patient_id, view, finding, label, "
-            "x0, y0, x1, y1 (or x, y, width, height), frame_width, frame_height, polygon, mask, rle",
+            "manifest.jsonl: a case a line, with image and any of case_id, patient_id, view, traits {sex: F}, "
+            "labels {finding: true}, frame [width, height], boxes {finding: [[x0, y0, x1, y1]]}, boxes_xywh, "
+            "polygons, masks",
+            "or manifest.csv: a finding or region a row: image, and any of case_id, patient_id, view, sex, age, "
+            "device, site, finding, label, x0, y0, x1, y1 (or x, y, width, height), frame_width, "
+            "frame_height, polygon, mask, rle",
             "any other file: pictures and masks that it names",
         ),
     )
@@ -68,6 +71,7 @@ class Manifest(FolderDataset):
         ignore: Sequence[str] = (),
         aliases: Mapping[str, str] | None = None,
         unlisted: Literal["unknown", "absent"] = "unknown",
+        traits: Sequence[str] = (),
         frame: tuple[int, int] | None = None,
         missing: Missing = "error",
         allow_outside: Sequence[Path] = (),
@@ -76,6 +80,7 @@ class Manifest(FolderDataset):
         self.root, self.table = (given.parent, given.name) if given.is_file() else (given, table)
         self.unlisted, self.frame, self.missing, self.image_dir = unlisted, frame, missing, None
         self.allow_outside = allow_outside
+        self.traits = tuple(traits)
         if len(set(findings)) < len(findings):
             raise DatasetError("a finding is asked for twice", where="findings", expected="each once", got=findings)
         self._names = _Names(tuple(findings), frozenset(ignore), dict(aliases or {}))
@@ -91,7 +96,7 @@ class Manifest(FolderDataset):
         """The table's cases under the names of their findings, these names, and what was met on the way."""
         ledger = Ledger()
         path = self._path()
-        entries = read_entries(path, ledger)
+        entries = read_entries(path, ledger, self.traits)
         self._names.settle(entries, ledger)
         if not entries and not ledger.problems:
             raise DatasetError("a manifest has no cases", where=path, expected="at least one")
@@ -134,7 +139,7 @@ class Manifest(FolderDataset):
         except DatasetError as error:
             ledger.problem(error.what, f"{entry.where}, image: {error.where}", expected=error.expected, got=error.got)
             return None
-        return Draft(entry.case_id, labels, regions, entry.patient_id, entry.view, keys=(picture,))
+        return Draft(entry.case_id, labels, regions, entry.patient_id, entry.view, keys=(picture,), traits=entry.traits)
 
     def _regions(self, entry: Entry, ledger: Ledger) -> Mapping[str, Region]:
         shapes: dict[str, list[Shape]] = defaultdict(list)

@@ -18,6 +18,9 @@ from medground.imaging.regions import Box, Region
 
 LABEL_TABLES = ("Data_Entry_2017_v2020.csv", "Data_Entry_2017.csv")
 
+MOST_YEARS = 120
+"""Above this the table holds a slip of the pen: it has ages of 411."""
+
 Boxes = Mapping[str, Mapping[str, Region]]
 
 
@@ -27,6 +30,13 @@ class _Entry(NamedTuple):
     positives: frozenset[str]
     patient_id: str
     view: str | None
+    sex: str | None = None
+    age: str | None = None
+
+    @property
+    def traits(self) -> Mapping[str, str]:
+        """What the table says of the patient."""
+        return {name: value for name, value in (("sex", self.sex), ("age", self.age)) if value}
 
 
 @dataclass(repr=False, eq=False)
@@ -103,6 +113,7 @@ class NihChestXray14(PublishedDataset):
                 {f: regions[f] for f in self.findings if f in regions},
                 entry.patient_id if entry else patient_of(image),
                 entry.view if entry else None,
+                traits=entry.traits if entry else {},
             )
 
     def _chosen(self, boxes: Boxes, entries: Mapping[str, _Entry]) -> Iterable[str]:
@@ -152,10 +163,11 @@ class NihChestXray14(PublishedDataset):
         if path is None:
             ledger.remark("table of image labels is absent: only boxed findings are known", LABEL_TABLES[0])
             return {}
-        frame = read_table(path, ["Image Index", "Finding Labels"], ["Patient ID", "View Position"], ledger=ledger)
+        further = ["Patient ID", "View Position", "Patient Gender", "Patient Sex", "Patient Age"]
+        frame = read_table(path, ["Image Index", "Finding Labels"], further, ledger=ledger)
         read_labels = cache(partial(_positives, Vocabulary(self.info)))
         entries: dict[str, _Entry] = {}
-        for line, (image, text, patient, view) in enumerate(frame.iter_rows(), start=2):
+        for line, (image, text, patient, view, gender, sex, age) in enumerate(frame.iter_rows(), start=2):
             positives, strange = read_labels(text or "")
             where = f"{path.name} line {line}"
             if image is None or text is None or strange:
@@ -163,13 +175,27 @@ class NihChestXray14(PublishedDataset):
                 continue
             stem = Path(image).stem
             entry = _Entry(
-                positives, plain_number(patient) if patient else patient_of(stem), view.upper() if view else None
+                positives,
+                plain_number(patient) if patient else patient_of(stem),
+                view.upper() if view else None,
+                gender or sex,
+                years(age),
             )
             if entries.setdefault(stem, entry) != entry:
                 ledger.problem("an image has two rows that differ", where, got=image)
         ledger.listed = set(entries)
         ledger.counts |= {"images": len(entries), "patients": len({e.patient_id for e in entries.values()})}
         return entries
+
+
+def years(age: str | None) -> str | None:
+    """Return an age in whole years: ``058Y``, as the first edition writes it, is 58; what is no age is not known.
+
+    >>> years("058Y"), years("63"), years("411"), years("011M")
+    ('58', '63', None, None)
+    """
+    digits = (age or "").strip().upper().removesuffix("Y")
+    return str(int(digits)) if digits.isdecimal() and int(digits) <= MOST_YEARS else None
 
 
 def _labels(

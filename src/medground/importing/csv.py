@@ -11,9 +11,12 @@ from medground.importing.lines import Line, Wishes, finished, finite, located, p
 from medground.tables.reader import Table, read_table
 
 FACTS = ("image", "case_id", "patient_id", "view")
+TRAITS = ("sex", "age", "device", "site")
+TRAIT = "trait:"
+"""What a column is mapped to by which results are split, beside those four: ``--map "Ward=trait:ward"``."""
 LONG = ("finding", "label")
 CORNERS, SIDES, FRAME = ("x0", "y0", "x1", "y1"), ("x", "y", "width", "height"), ("frame_width", "frame_height")
-KNOWN = (*FACTS, *LONG, *CORNERS, *SIDES, *FRAME)
+KNOWN = (*FACTS, *TRAITS, *LONG, *CORNERS, *SIDES, *FRAME)
 TRUTHS: Mapping[str, bool | None] = {
     **dict.fromkeys(("1", "1.0", "true", "yes", "present"), True),
     **dict.fromkeys(("0", "0.0", "false", "no", "absent"), False),
@@ -26,7 +29,8 @@ def read(source: Path, wishes: Wishes) -> Iterator[Line]:
     """Yield the pictures of a table.
 
     ``names`` says which column is what: a name of a manifest (``image``, ``patient_id``, ``finding``, ``x0``, ...), or
-    else a finding whose labels the column holds. Columns that are neither named so nor mapped are left out.
+    else a finding whose labels the column holds; ``sex``, ``age``, ``device``, ``site`` and ``trait:NAME`` are what
+    results are split by. Columns that are neither named so nor mapped are left out.
 
     Raises:
         ConfigError: a mapped column is not in the table, or no column is the picture.
@@ -56,7 +60,7 @@ def _roles(table: Table, wishes: Wishes) -> dict[str, str]:
         roles[role] = column
     if "image" not in roles:
         raise ConfigError("no column is the picture", where="--map", expected="COLUMN=image", got=", ".join(columns))
-    if not set(roles) - {*FACTS, *FRAME}:
+    if not {role for role in roles if not role.startswith(TRAIT)} - {*FACTS, *TRAITS, *FRAME}:
         raise ConfigError(
             "no column holds labels",
             where="--map",
@@ -71,13 +75,17 @@ def _add(lines: dict[str, Line], values: Mapping[str, Any], folder: Path, where:
     if name is None:
         raise DataError("a row has no picture", where=where)
     facts: dict[str, str | None] = {fact: values.get(fact) for fact in FACTS[1:]}
+    traits = {r.removeprefix(TRAIT): v for r, v in values.items() if v and (r in TRAITS or r.startswith(TRAIT))}
     if name not in lines:
-        lines[name] = Line(located(name, folder, where), None, facts["case_id"], facts["patient_id"], facts["view"])
+        picture = located(name, folder, where)
+        lines[name] = Line(picture, None, facts["case_id"], facts["patient_id"], facts["view"], traits)
     line = lines[name]
+    if traits != line.traits:
+        raise DataError("rows of one picture differ in a trait", where=where, expected=line.traits, got=traits)
     if differing := [fact for fact, value in facts.items() if value != getattr(line, fact)]:
         raise DataError(f"rows of one picture differ in {differing[0]}", where=where, got=name)
     for role, value in values.items():
-        if role not in KNOWN:
+        if role not in KNOWN and not role.startswith(TRAIT):
             _label(line, role, value, where)
     if values.get("finding"):
         _finding(line, values, where)

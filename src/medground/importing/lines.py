@@ -24,6 +24,7 @@ class Line:
         case_id: by default the picture's stem.
         patient_id: text, or None.
         view: text, or None.
+        traits: by what results are split: sex, age, device, site, and others of the user's.
         labels: finding -> present, absent or not annotated.
         regions: kind -> finding -> values as a manifest writes them.
     """
@@ -33,6 +34,7 @@ class Line:
     case_id: str | None = None
     patient_id: str | None = None
     view: str | None = None
+    traits: dict[str, str] = field(default_factory=dict)
     labels: dict[str, bool | None] = field(default_factory=dict)
     regions: dict[Kind, dict[str, list[Any]]] = field(default_factory=dict)
 
@@ -59,7 +61,10 @@ class Line:
         facts = {"case_id": self.case_id, "patient_id": self.patient_id, "view": self.view}
         framed = {"frame": list(self.frame)} if self.regions and self.frame else {}
         known = {name: value for name, value in facts.items() if value is not None}
-        return {"image": image, **known, "labels": dict(sorted(self.labels.items())), **framed} | dict(self.regions)
+        traits = {"traits": self.traits} if self.traits else {}
+        return {"image": image, **known, **traits, "labels": dict(sorted(self.labels.items())), **framed} | dict(
+            self.regions
+        )
 
 
 @dataclass(frozen=True)

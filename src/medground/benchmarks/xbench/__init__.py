@@ -39,6 +39,9 @@ class XBench:
         size_edges: shares of the picture that part small, medium and large regions.
         rules: margins and minima of claims by family of metrics, where they are not the usual ones, such as
             ``{overlap: {margin: 0.02, least: 20}}``.
+        operating_point: probability from which a finding counts as called, as the maker states it, for sensitivity,
+            specificity and predictive values; by default each half of the patients is called at the best threshold of
+            the other half.
         cache: a folder for decoded pictures, which further models and runs then need not decode; changes no number.
         cache_gb: how many GB (10^9 bytes) it may take.
         reader: by which the replies of models that answer in words are read again: ``structured`` or ``prose``; by
@@ -69,6 +72,7 @@ class XBench:
         level: float = 0.95,
         size_edges: tuple[float, ...] = (0.01, 0.05, 0.15),
         rules: dict[str, dict[str, float]] | None = None,
+        operating_point: float | None = None,
         cache: Path | None = None,
         cache_gb: float = 20,
         reader: str | None = None,
@@ -94,6 +98,14 @@ class XBench:
         self.rules = rules or {}
         decide.rules(self.rules)  # a misspelt family is told before anything runs
         self.metrics: tuple[CountedMetric, ...] = ()
+        if operating_point is not None and not 0 <= operating_point <= 1:
+            raise ConfigError(
+                "an operating point is a probability",
+                where="benchmark.operating_point",
+                expected="between 0 and 1",
+                got=operating_point,
+            )
+        self.operating_point = operating_point
         self.cache = cache
         self.cache_bytes = int(cache_gb * 1e9)
         reader_of(reader)  # a misspelt one is told before anything runs
@@ -174,6 +186,7 @@ class XBench:
             self.size_edges,
             decide.rules(self.rules),
             self.metrics,
+            self.operating_point,
         )
         summary = self._as_read(replace(summarise(rows, cards, self.findings, options), notes=self.notes()))
         comparable, changed = compare(self), changed_datasets(self._setting.datasets, self._datasets)

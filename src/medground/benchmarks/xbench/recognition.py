@@ -107,9 +107,16 @@ def answers(rows: pl.DataFrame, findings: Sequence[str], link: str) -> LabelAnsw
     return LabelAnswers(tuple(findings), labels, scores, called, probabilities, lost, unscored, uncalled, by, ids)
 
 
-def recognition_cells(given: LabelAnswers, how: How, **who: str) -> Iterator[Cell]:
-    """Yield the cells of one model on one dataset; ``who`` names benchmark, reading, model, dataset and subset."""
-    for measure in MEASURES:
+def recognition_cells(given: LabelAnswers, how: How, further: Sequence[Measure] = (), **who: str) -> Iterator[Cell]:
+    """Yield the cells of one model on one dataset.
+
+    Args:
+        given: what was said.
+        how: the intervals.
+        further: measures beside the usual ones.
+        who: benchmark, reading, model, dataset and subset of the cells.
+    """
+    for measure in (*MEASURES, *further):
         parts = by_class(given, measure, how.seed)
         truth = given.called if measure.likely else given.labels
         missing = given.unlikely if measure.likely else given.silent

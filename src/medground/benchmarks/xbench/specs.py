@@ -143,6 +143,8 @@ def _recognition() -> Iterator[MetricSpec]:
     yield MetricSpec("f1@crossfit", "F1 at cross-fitted threshold", statistic="f1", floor=floor, digits=2)
     yield MetricSpec(f"accuracy@{CUT}", f"Accuracy at {CUT}", floor="all negative", digits=2)
     yield MetricSpec(f"hamming@{CUT}", f"Hamming at {CUT}", statistic="ratio", floor="all negative", digits=2)
+    for name, title in (("sensitivity", "Sensitivity"), ("specificity", "Specificity"), ("ppv", "PPV"), ("npv", "NPV")):
+        yield MetricSpec(name, title, statistic="ratio" if name.endswith("pv") else "mean", digits=2)
     for name, title in (("brier", "Brier"), ("log_loss", "Log loss"), ("ece", "ECE")):
         floor = None if name == "ece" else "base rate"
         bounds = None if name == "log_loss" else (0.0, 1.0)

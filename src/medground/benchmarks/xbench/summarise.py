@@ -14,12 +14,14 @@ from medground.benchmarks.xbench.claims import Claim, grounding_claims, recognit
 from medground.benchmarks.xbench.glance import glance, legend
 from medground.benchmarks.xbench.grounding import How, grounding_cells
 from medground.benchmarks.xbench.items import ITEMS, SCHEMA as PAIR_SCHEMA, pair_items
+from medground.benchmarks.xbench.operating import operating_measures, operating_records
 from medground.benchmarks.xbench.pairs import Pairs, cluster_ids, column_means
 from medground.benchmarks.xbench.protocol import Protocol
 from medground.benchmarks.xbench.ranks import ranks
 from medground.benchmarks.xbench.recognition import LabelAnswers, answers, recognition_cells
 from medground.benchmarks.xbench.relation import relation, relation_by_class, residuals
 from medground.benchmarks.xbench.specs import specs
+from medground.benchmarks.xbench.subgroups import subgroup_results
 from medground.benchmarks.xbench.table1 import table1
 from medground.benchmarks.xbench.tables import make_tables, totals
 from medground.benchmarks.xbench.verdicts import verdicts
@@ -40,6 +42,7 @@ class SummaryOptions:
     size_edges: tuple[float, ...] = (0.01, 0.05, 0.15)
     rules: Mapping[str, decide.Rule] = field(default_factory=decide.rules)
     metrics: tuple[CountedMetric, ...] = ()
+    operating: float | None = None
 
     @property
     def how(self) -> How:
@@ -56,6 +59,8 @@ class _Parts:
     tasks: list[dict[str, Any]] = field(default_factory=list)
     claims: dict[tuple[str, str], dict[str, Claim]] = field(default_factory=dict)
     items: list[pl.DataFrame] = field(default_factory=list)
+    operating: list[dict[str, Any]] = field(default_factory=list)
+    subgroups: list[dict[str, Any]] = field(default_factory=list)
 
 
 def summarise(
@@ -97,6 +102,8 @@ def summarise(
         "thresholds": parts.thresholds,
         "curves": parts.curves,
         "reliability": parts.reliability,
+        "operating": parts.operating,
+        "subgroups": parts.subgroups,
         "correlation": relation(table_of_cells, parts.tasks),
         "correlation_by_class": relation_by_class(table_of_cells, parts.tasks),
         "ranks": _ranks(rows, findings, options),
@@ -149,7 +156,7 @@ def _measure(parts: _Parts, rows: pl.DataFrame, findings: tuple[str, ...], optio
     given = answers(rows, findings, options.protocol.link)
     whose = {"benchmark": "xbench", "reading": options.protocol.name, **who}
     parts.cells += grounding_cells(pairs, findings, options.size_edges, options.how, **whose)
-    parts.cells += recognition_cells(given, options.how, **whose)
+    parts.cells += recognition_cells(given, options.how, operating_measures(options.operating), **whose)
     parts.thresholds += _thresholds(pairs, who)
     if who["subset"] == "main":
         specifications = {spec.name: spec for spec in specs(options.protocol)}
@@ -159,6 +166,11 @@ def _measure(parts: _Parts, rows: pl.DataFrame, findings: tuple[str, ...], optio
         parts.curves += _curves(pairs, findings, who)
         parts.reliability += _reliability(given, who)
         parts.items.append(pair_items(pairs, who))
+        here = {"model": who["model"], "dataset": who["dataset"]}
+        parts.operating += operating_records(given, options.operating, options.seed, here)
+        cells, records = subgroup_results(rows, findings, options.protocol, options.rules, options.level, **whose)
+        parts.cells += cells
+        parts.subgroups += records
 
 
 def _seen_by_any(rows: Mapping[tuple[str, ...], pl.DataFrame]) -> dict[str, set[str]]:

@@ -38,6 +38,7 @@ class Draft:
     view: str | None = None
     notes: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
+    traits: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -167,7 +168,7 @@ class FolderDataset(ABC):
             if path is not None or self.missing == "keep":
                 image = path or self.root / pictures.searched[0] / keys[0]
                 regions = d.regions(image) if callable(d.regions) else d.regions
-                cases.append(Case(d.case_id, image, d.patient_id, d.view, d.labels, regions, d.notes))
+                cases.append(Case(d.case_id, image, d.patient_id, d.view, d.labels, regions, d.notes, traits=d.traits))
         return cases, missing
 
     def _judge_missing(self, ledger: Ledger, missing: Sequence[str], wanted: int) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, NoReturn
@@ -18,13 +18,27 @@ from medground.errors import DatasetError, did_you_mean
 
 Kind = Literal["box", "box_xywh", "polygon", "mask"]
 
-JSON_KEYS = ("image", "case_id", "patient_id", "view", "labels", "frame", "boxes", "boxes_xywh", "polygons", "masks")
+JSON_KEYS = (
+    "image",
+    "case_id",
+    "patient_id",
+    "view",
+    "traits",
+    "labels",
+    "frame",
+    "boxes",
+    "boxes_xywh",
+    "polygons",
+    "masks",
+)
 CORNERS = ("x0", "y0", "x1", "y1")
 SIDES = ("x", "y", "width", "height")
 FRAME = ("frame_width", "frame_height")
 JSON_SHAPES: dict[str, Kind] = {"boxes": "box", "boxes_xywh": "box_xywh", "polygons": "polygon", "masks": "mask"}
+TRAITS = ("sex", "age", "device", "site")
+"""Columns by which results are split; others are named by the user."""
 CSV_COLUMNS = (
-    *("image", "case_id", "patient_id", "view", "finding", "label"),
+    *("image", "case_id", "patient_id", "view", *TRAITS, "finding", "label"),
     *CORNERS,
     *SIDES,
     *FRAME,
@@ -51,6 +65,7 @@ class Entry:
     case_id: str
     patient_id: str | None = None
     view: str | None = None
+    traits: dict[str, str] = field(default_factory=dict)
     labels: dict[str, bool | None] = field(default_factory=dict)
     shapes: list[Shape] = field(default_factory=list)
 
@@ -65,8 +80,13 @@ class Entry:
             self.labels[finding] = before if present is None else present
 
 
-def read_entries(path: Path, ledger: Ledger) -> list[Entry]:
+def read_entries(path: Path, ledger: Ledger, traits: Sequence[str] = ()) -> list[Entry]:
     """Return the cases of a ``.jsonl`` or ``.csv`` table; what cannot be read goes to the ledger.
+
+    Args:
+        path: the table.
+        ledger: of what is wrong.
+        traits: further columns of a ``.csv`` by which results are split.
 
     Raises:
         DatasetError: the file is neither, or cannot be read at all.
@@ -77,7 +97,7 @@ def read_entries(path: Path, ledger: Ledger) -> list[Entry]:
     except UnicodeDecodeError as error:
         raise DatasetError("a manifest is not UTF-8", where=path, got=str(error), fix="save it as UTF-8") from error
     if path.suffix.lower() == ".csv":
-        return _from_csv(path, ledger)
+        return _from_csv(path, ledger, (*TRAITS, *traits))
     if path.suffix.lower() in {".jsonl", ".ndjson"}:
         return list(_from_json_lines(path.name, text, ledger))
     raise DatasetError("a manifest is of an unknown kind", where=path, expected="a .csv or .jsonl file")
@@ -110,6 +130,9 @@ def _entry_of(record: Mapping[str, Any], where: str, ledger: Ledger) -> Entry | 
     # A case with an id and no image is one whose picture is missing: maps made elsewhere need none.
     entry = Entry(where, image.strip(), case_id or Path(image.strip()).stem)
     entry.patient_id, entry.view = _text(record.get("patient_id")), _text(record.get("view"))
+    entry.traits = {
+        name: text for name, value in _by_finding(record, "traits", where, ledger) if (text := _text(value))
+    }
     for finding, label in _by_finding(record, "labels", where, ledger):
         place = f"{where}, labels.{finding}"
         if label not in (True, False, None):
@@ -127,9 +150,9 @@ def _entry_of(record: Mapping[str, Any], where: str, ledger: Ledger) -> Entry | 
     return entry
 
 
-def _from_csv(path: Path, ledger: Ledger) -> list[Entry]:
+def _from_csv(path: Path, ledger: Ledger, traits: Sequence[str]) -> list[Entry]:
     frame = read_all(path)
-    if not _keys_known(frame.columns, CSV_COLUMNS, f"{path.name} header", ledger):
+    if not _keys_known(frame.columns, (*CSV_COLUMNS, *traits[len(TRAITS) :]), f"{path.name} header", ledger):
         return []
     if not {"image", "case_id"} & set(frame.columns):
         ledger.problem("a manifest has no column 'image'", path.name, expected=", ".join(CSV_COLUMNS))
@@ -142,13 +165,13 @@ def _from_csv(path: Path, ledger: Ledger) -> list[Entry]:
         if not case_id:
             ledger.problem("a case has no image", f"{where}, column image", expected="a path below the root")
             continue
-        entry = Entry(where, image, case_id, row.get("patient_id"), row.get("view"))
-        entry = entries.setdefault(case_id, entry)
-        told, tells = (entry.image, entry.patient_id, entry.view), (image, row.get("patient_id"), row.get("view"))
+        own = {name: value for name in traits if (value := row.get(name))}
+        new = Entry(where, image, case_id, row.get("patient_id"), row.get("view"), own)
+        entry = entries.setdefault(case_id, new)
+        told, tells = ((e.image, e.patient_id, e.view, *e.traits.items()) for e in (entry, new))
         if told != tells:
-            ledger.problem(
-                f"rows of case {case_id!r} differ in image, patient_id or view", where, expected=told, got=tells
-            )
+            what = "image, patient_id, view or a trait"
+            ledger.problem(f"rows of case {case_id!r} differ in {what}", where, expected=told, got=tells)
         else:
             _add_row(entry, row, where, ledger)
     return list(entries.values())
