@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from medground.reporting.figures.base import ReportFigure
+from medground.reporting.moments import Moment
 from medground.reporting.tables import Table
 
 
@@ -41,6 +42,7 @@ class Composition:
         facts: (name, text) of the page's head: models, datasets, protocol.
         sections: in order, the verdict first.
         data: id of a block -> JSON-like data for the scripts of a template.
+        moments: the best and the worst item of every model at a question, for the trust report.
     """
 
     subject: str
@@ -48,3 +50,4 @@ class Composition:
     facts: Sequence[tuple[str, str]]
     sections: Sequence[Section]
     data: Mapping[str, Any] = field(default_factory=dict)
+    moments: Sequence[Moment] = ()

@@ -9,6 +9,7 @@ from pathlib import Path
 from medground.benchmarks.results import ModelFacts
 from medground.errors import RunError
 from medground.reporting.components import component
+from medground.reporting.composition import Composition
 from medground.reporting.controls import controls
 from medground.reporting.page import render
 from medground.reporting.provenance import provenance
@@ -21,6 +22,8 @@ from medground.suite import parts_of
 
 DETAILS = "-details.html"
 """What follows a trust report's name in that of the file with tables, figures and cases."""
+SUMMARY = "-summary.html"
+"""What follows the name of one benchmark's report in that of the summary beside it."""
 
 
 def write_report(
@@ -32,7 +35,8 @@ def write_report(
     """Write the report of finished runs and return where it lies.
 
     The file holds everything that it shows: it can be moved, sent and opened without a network. Runs of several
-    benchmarks give a trust report, and beside it a file with their tables, figures and cases.
+    benchmarks give a trust report, and beside it a file with their tables, figures and cases; those of one benchmark
+    give that file, and beside it the summary for readers of no code.
 
     Args:
         runs: run folders; several are put side by side.
@@ -50,10 +54,14 @@ def write_report(
     read = [_with_missing(read_run(folder, chosen.get(folder)), missing) for folder, missing in _expanded(runs)]
     path = _place([reading_path(f, chosen[f]) if f in chosen else f for f in runs], out)
     by_benchmark = _by_benchmark(read)
-    pages = {path: _details(by_benchmark, read, images)}
+    compositions = _compositions(by_benchmark, images)
+    moments = [moment for composition in compositions for moment in composition.moments]
+    full = render(compositions, _origin(read), provenance(read))
     if len(by_benchmark) > 1:
         details = path.with_name(f"{path.stem}{DETAILS}")
-        pages = {details: pages[path], path: trust(read, details.name)}
+        pages = {details: full, path: trust(read, details.name, moments)}
+    else:
+        pages = {path: full, summary_of(path): trust(read, path.name, moments)}
     for file, html in pages.items():
         try:
             write_atomic(file, html.encode())
@@ -76,12 +84,17 @@ def _with_missing(run: Run, missing: Mapping[str, tuple[str, ...]]) -> Run:
     return replace(run, summary=replace(run.summary, models=[*run.summary.models, *others]))
 
 
-def _details(by_benchmark: Mapping[str, Sequence[Run]], runs: Sequence[Run], images: Images) -> str:
+def summary_of(report: Path) -> Path:
+    """Return where the summary for readers of no code lies, beside the report of one benchmark."""
+    return report.with_name(f"{report.stem}{SUMMARY}")
+
+
+def _compositions(by_benchmark: Mapping[str, Sequence[Run]], images: Images) -> list[Composition]:
     compositions = []
     for benchmark, of in by_benchmark.items():
         own = component(benchmark)(of, images)
         compositions.append(replace(own, sections=[*own.sections, *controls(of)]))
-    return render(compositions, _origin(runs), provenance(runs))
+    return compositions
 
 
 def _place(folders: Sequence[Path], out: Path | None) -> Path:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import base64
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import groupby
 from typing import Any
 
 from medground.reporting.composition import Composition, Section
+from medground.reporting.cxreasondial.moments import moments
 from medground.reporting.cxreasondial.tables import APART, by_judge, called, grouped, scores
+from medground.reporting.moments import thumbnail
 from medground.reporting.plain import compose as plain
 from medground.reporting.runs import Run, unique_names
 from medground.reporting.sources import Images
@@ -62,7 +64,19 @@ def compose(runs: Sequence[Run], images: Images) -> Composition:
         )
         for number, (run, name) in enumerate(held)
     ]
-    return Composition("Dialogues (CXReasonDial)", _summary(named), facts, sections)
+    best_and_worst = [m for run, _ in held for m in moments(run.data["dialogues"], _beside(run, images))]
+    return Composition("Dialogues (CXReasonDial)", _summary(named), facts, sections, moments=best_and_worst)
+
+
+def _beside(run: Run, images: Images) -> Callable[[Mapping[str, Any]], str]:
+    """Return what gives the picture that a turn is about, small; only drawn ones are shown."""
+    width = int(run.config.get("benchmark", {}).get("size", WIDTH))
+
+    def picture(turn: Mapping[str, Any]) -> str:
+        address, _ = _picture(turn["dialogue"], None, width, [0 if images == "no" else 1])
+        return thumbnail(address.partition(",")[2]) if address else ""
+
+    return picture
 
 
 def _summary(named: Sequence[tuple[Run, str]]) -> list[tuple[str, str]]:

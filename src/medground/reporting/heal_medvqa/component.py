@@ -9,6 +9,7 @@ from typing import Any
 
 from medground.reporting import plain
 from medground.reporting.composition import Composition, Section
+from medground.reporting.heal_medvqa.moments import moments
 from medground.reporting.runs import Run, unique_names
 from medground.reporting.sources import Images
 
@@ -40,6 +41,7 @@ def compose(runs: Sequence[Run], images: Images) -> Composition:
         summary=sentences,
         facts=[*composition.facts, *notes],
         sections=[*composition.sections, *shown],
+        moments=[moment for run in runs for moment in moments(specimens(run.data))],
     )
 
 
@@ -53,5 +55,8 @@ def specimens(data: Mapping[str, Any]) -> Iterator[dict[str, str]]:
         residue = "" if left is None else f", {100 * left:.0f} % of the lesion left"
         yield pictures | {
             "title": f"{one.get('finding')} in the {one.get('anatomy')}",
+            "model": str(one.get("model")),
+            "base": str(one.get("base")),
+            "answer": str(one.get("answer")),
             "caption": f"{one.get('model')}: {one.get('base')} before, {one.get('answer')} after{residue}",
         }

@@ -9,8 +9,10 @@ from itertools import groupby
 from markupsafe import Markup
 
 from medground.benchmarks.limits import Checked, check_limits, read_limits
+from medground.reporting.moments import Moment, within
 from medground.reporting.page import environment, policy
 from medground.reporting.runs import Run, unique_names
+from medground.reporting.trust.audit import less_well, operating, subgroups
 from medground.reporting.trust.board import CLASSES, TrustBoard
 from medground.reporting.trust.sections import anchors, sections
 from medground.reporting.trust.sentences import answer, hundreds, sentences
@@ -20,12 +22,13 @@ TEMPLATE = "trust/trust.html"
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
 
-def render(runs: Sequence[Run], details: str = "") -> str:
+def render(runs: Sequence[Run], details: str = "", moments: Sequence[Moment] = ()) -> str:
     """Return the trust report of runs as HTML.
 
     Args:
         runs: finished runs, one a benchmark or several; their summaries are all that is read.
         details: address of the page with cases and figures, relative to this one; empty where there is none.
+        moments: best and worst items, as the reports of the benchmarks give them.
     """
     summaries = [run.summary for run in runs]
     board = TrustBoard(summaries)
@@ -48,12 +51,33 @@ def render(runs: Sequence[Run], details: str = "") -> str:
         limits=_limits(runs),
         empty=sum(tile.answer in {"not asked", "cannot be told"} for row in board.rows for tile in row.tiles),
         sections=sections(summaries),
+        moments=shown_moments(board, moments),
+        operating=operating(summaries),
+        groups=(groups := subgroups(summaries)),
+        less_well=less_well(groups),
         runs=[_provenance(run, name) for run, name in zip(runs, unique_names(runs), strict=True)],
         details=details,
         policy=policy([script], [style]),
         style=Markup(style),  # noqa: S704  (our own file)
         script=Markup(script),  # noqa: S704  (our own file)
     )
+
+
+def shown_moments(
+    board: TrustBoard, moments: Sequence[Moment]
+) -> list[tuple[str, list[tuple[int, str, list[Moment]]]]]:
+    """Return model -> (number of the question, its title, best and worst), in the order of the matrix."""
+    kept = within(moments)
+    shown = []
+    for row in board.rows:
+        own = [
+            (column.number, column.question.title, pair)
+            for column in board.columns
+            if (pair := [m for m in kept if (m.model, m.question) == (row.facts.label, column.question.key)])
+        ]
+        if own:
+            shown.append((row.facts.label, own))
+    return shown
 
 
 def _models(n: int) -> str:

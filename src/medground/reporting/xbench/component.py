@@ -24,6 +24,7 @@ from medground.reporting.xbench.figures.ranks import ranking
 from medground.reporting.xbench.figures.searching import gain_of_searching
 from medground.reporting.xbench.figures.thresholds import threshold_curves
 from medground.reporting.xbench.layout import BY_CLASS, tables_of
+from medground.reporting.xbench.moments import moments
 from medground.reporting.xbench.pool import Pooled, pools
 from medground.reporting.xbench.standing import standing
 from medground.reporting.xbench.verdict import VerdictOnModel, brief, judged
@@ -42,6 +43,7 @@ def compose(runs: Sequence[Run], images: Images) -> Composition:
         [fact for part in parts for fact in part.facts()],
         [section for part in parts for section in part.sections(named=several)],
         {name: block for part in parts for name, block in part.data.items()},
+        [moment for part in parts for viewer in part.data.values() for moment in moments(viewer)],
     )
 
 
