@@ -344,7 +344,8 @@ def together(decisions: Sequence[Decision]) -> Answer:
 def _refused(estimate: Estimate, rule: Rule, reliability: float | None) -> Decision | None:
     """Return why nothing is claimed, whatever the figures; None where they may speak."""
     if not enough(estimate.evidence, rule.least):
-        held = ", ".join(str(n) for n in estimate.evidence)
+        few, most = min(estimate.evidence, default=0), max(estimate.evidence, default=0)
+        held = f"{few}" if len(estimate.evidence) <= 1 else f"from {few} to {most} {rule.unit} a class,"
         return _cannot(f"{held} of the {rule.least} {rule.unit} that a claim needs", rule, enough=False)
     if rule.reliability is not None:
         if reliability is None:

@@ -38,6 +38,33 @@ def outline(region: Region) -> str:
     return "".join(paths)
 
 
+def region_cells(region: Region, side: int = 64) -> NDArray[np.float64]:
+    """Return the centres ``(K, 2)`` of a region's cells on a coarse raster, as shares of the picture's sides."""
+    width, height = region.frame
+    w, h = min(width, side), min(height, side)
+    mask = region.mask()[np.ix_(picked(height, h, "centre"), picked(width, w, "centre"))]
+    rows, columns = np.nonzero(mask)
+    return np.stack([(columns + 0.5) / w, (rows + 0.5) / h], axis=1)
+
+
+def distance(peak: tuple[float, float], cells: NDArray[np.float64], frame: tuple[int, int]) -> float | None:
+    """Return how far a peak lies from a region, as a share of the picture's longer side; about 0 inside.
+
+    Args:
+        peak: as shares of the picture's sides.
+        cells: of the region, from `region_cells`; None is returned where there are none.
+        frame: (width, height) of the picture.
+
+    Example:
+        >>> distance((0.25, 0.5), np.array([[0.75, 0.5]]), (200, 100))
+        0.5
+    """
+    if not len(cells):
+        return None
+    sides = np.array(frame) / max(frame)
+    return float(np.sqrt((((cells - peak) * sides) ** 2).sum(axis=1)).min())
+
+
 def _mask_paths(region: Region) -> Iterator[str]:
     """Trace masks on a raster no finer than the picture that they are shown on."""
     (width, height), shrink = region.frame, max(1.0, max(region.frame) / LONGEST)

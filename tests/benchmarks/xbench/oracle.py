@@ -48,6 +48,7 @@ def pairs_of(cases: Sequence[Any], findings: Sequence[str], maps: Callable[[str,
             region = case.regions[finding]
             truth = region.mask_at((size, size))
             item: Item = {
+                "case": case.case_id,
                 "finding": finding,
                 "patient": case.patient_id or f"case {case.case_id}",
                 "view": case.view or "unknown",
@@ -206,6 +207,7 @@ def recognition(
         likely = [(y, p) for y, p in zip(labels, probabilities[finding], strict=True) if not math.isnan(y + p)]
         own = _ranked([(y, s) for y, s, _ in said]) | _called(likely)
         own["f1@crossfit"] = _crossfitted(said)
+        own |= _operated(said)
         right += sum((p >= 0.5) == (y == 1) for y, p in likely)
         asked += len(likely)
         found |= {("class", finding, metric): value for metric, value in own.items()}
@@ -213,6 +215,61 @@ def recognition(
         known = [v for f in truth if (v := found["class", f, metric]) is not None]
         found["macro", "", metric] = math.fsum(known) / len(known) if known else None
     found["macro", "", "hamming@0.5"] = right / asked if asked else None
+    return found
+
+
+def _operated(said: list[tuple[float, float, int]]) -> dict[str, float | None]:
+    """Each half is called at the highest threshold of the other where sensitivity and specificity together are best."""
+    called = []
+    for half in (0, 1):
+        positive, negative = ([s for y, s, h in said if h != half and y == want] for want in (1, 0))
+        if positive and negative:
+            gains = {
+                cut: len(negative) * sum(p >= cut for p in positive) + len(positive) * sum(n < cut for n in negative)
+                for cut in {*positive, *negative}
+            }
+            cut = max(c for c, gain in gains.items() if gain == max(gains.values()))
+            called += [(y, s >= cut) for y, s, h in said if h == half]
+
+    def share(of: list[bool]) -> float | None:
+        return sum(of) / len(of) if of else None
+
+    return {
+        "sensitivity": share([c for y, c in called if y == 1]),
+        "specificity": share([not c for y, c in called if y == 0]),
+        "ppv": share([y == 1 for y, c in called if c]),
+        "npv": share([y == 0 for y, c in called if not c]),
+    }
+
+
+def subgroups(
+    truth: Mapping[str, list[float]],
+    scores: Mapping[str, list[float]],
+    traits: Mapping[str, list[str | None]],
+    items: list[Item],
+    places: Mapping[str, int],
+) -> dict[tuple[str, str, str], float | None]:
+    """Return AUC over the classes that group and rest both have of either kind, and pointing, of every group."""
+    found: dict[tuple[str, str, str], float | None] = {}
+    for trait, values in traits.items():
+        names = {v for v in values if v is not None}
+        for name in names if len(names) > 1 else ():
+            areas = []
+            for finding, labels in truth.items():
+                inside, outside = (
+                    [
+                        (y, s)
+                        for y, s, v in zip(labels, scores[finding], values, strict=True)
+                        if v is not None and (v == name) == want and not math.isnan(y + s)
+                    ]
+                    for want in (True, False)
+                )
+                if all(len({y for y, _ in side}) == 2 for side in (inside, outside)):
+                    areas.append(_ranked(inside)["auc"])
+            found[trait, name, "auc"] = mean([a for a in areas if a is not None])
+            if trait != "view":
+                own = [i.get("pointing", NAN) for i in items if values[places[i["case"]]] == name]
+                found[trait, name, "pointing"] = mean(own)
     return found
 
 

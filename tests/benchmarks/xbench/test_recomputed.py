@@ -74,6 +74,16 @@ def answers(
     return failed, said
 
 
+def decade(age: str | None) -> str | None:
+    """Return the band of an age, by hand."""
+    if age is None:
+        return None
+    for below, name in ((40, "below 40"), (60, "40 to below 60"), (80, "60 to below 80")):
+        if int(age) < below:
+            return name
+    return "80 and above"
+
+
 def compare(cases: list[Case], findings: tuple[str, ...], protocol: Any, size: int, seed: int) -> int:
     """Hold every cell of a summary against the oracle; return how many there were."""
     failed, said = answers(cases, findings, seed)
@@ -96,6 +106,10 @@ def compare(cases: list[Case], findings: tuple[str, ...], protocol: Any, size: i
     people = [c.patient_id or f"case {c.case_id}" for c in cases]
     expected |= oracle.recognition(truth, scores, likely, people)
 
+    places = {case.case_id: i for i, case in enumerate(cases)}
+    traits = {name: [c.traits.get(name) for c in cases] for c in cases for name in c.traits}
+    traits |= {"age": [decade(age) for age in traits["age"]]} if "age" in traits else {}
+    expected |= oracle.subgroups(truth, scores, traits | {"view": [c.view for c in cases]}, items, places)
     assert {(c.scope, c.group, c.metric) for c in summary.cells} == set(expected)
     by_group = {(scope, group): of for scope, group, of in oracle.groups(items, findings)}
     for cell in summary.cells:

@@ -24,6 +24,7 @@ SCHEMA = pl.Schema(
         "case_id": pl.String(),
         "finding": pl.String(),
         "view": pl.String(),
+        "traits": pl.String(),
         "share": pl.Float64(),
         "outcome": pl.String(),
         "reason": pl.String(),

@@ -69,7 +69,7 @@ def shown_moments(
     """Return model -> (number of the question, its title, best and worst), in the order of the matrix."""
     kept = within(moments)
     shown = []
-    for row in board.rows:
+    for row in (row for row in board.rows if not row.facts.baseline):
         own = [
             (column.number, column.question.title, pair)
             for column in board.columns

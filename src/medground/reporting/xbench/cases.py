@@ -8,11 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from medground.benchmarks.xbench.protocol import Protocol
 from medground.datasets.base import Case, picture_of
 from medground.errors import MedgroundError
 from medground.imaging.geometry import Geometry
-from medground.reporting.overlay import map_frame, outline, shown_map, shown_picture
+from medground.reporting.overlay import distance, map_frame, outline, region_cells, shown_map, shown_picture
 from medground.reporting.sources import Map, PictureSource, map_file, maps_of
 from medground.reporting.xbench.measured import MeasuredTask
 from medground.reporting.xbench.pool import Pooled
@@ -54,6 +57,7 @@ class _Scene:
     picture: str | None = None
     size: tuple[int, int] | None = None
     outlines: Mapping[str, tuple[str, tuple[int, int]]] = field(default_factory=dict)
+    cells: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     note: str = ""
 
 
@@ -138,7 +142,9 @@ def _pairs(
                 key = case_id, finding
                 asked = [m for m in models if key in tasks[m, dataset].rows]
                 answers = {
-                    pool.models.index(m): _answer(tasks[m, dataset], key, maps[m].get(key), album) for m in asked
+                    pool.models.index(m): _answer(tasks[m, dataset], key, maps[m].get(key), album)
+                    | {"distance": _distance(tasks[m, dataset], key, scene)}
+                    for m in asked
                 }
                 row = tasks[asked[0], dataset].rows[key]
                 yield (
@@ -147,6 +153,7 @@ def _pairs(
                         "case": case_id,
                         "finding": finding,
                         "view": row["view"],
+                        "traits": json.loads(row["traits"]) if row["traits"] else {},
                         "share": row["share"],
                         "picture": picture,
                         "size": scene.size,
@@ -164,15 +171,25 @@ def _scene(source: PictureSource, case_id: str, findings: Sequence[str]) -> _Sce
         return _Scene(note=source.why_not or "the dataset no longer has this case")
     try:
         outlines = {f: _outlined(case, f) for f in findings if f in case.regions}
+        cells = {f: region_cells(case.regions[f]) for f in outlines}
     except MedgroundError as error:
         return _Scene(note=error.what)
     if not source.show:
-        return _Scene(outlines=outlines, note=source.why_not)
+        return _Scene(outlines=outlines, cells=cells, note=source.why_not)
     try:
         image = picture_of(case)
     except MedgroundError as error:
-        return _Scene(outlines=outlines, note=error.what)
-    return _Scene(shown_picture(image.pixels), image.size, outlines)
+        return _Scene(outlines=outlines, cells=cells, note=error.what)
+    return _Scene(shown_picture(image.pixels), image.size, outlines, cells)
+
+
+def _distance(task: MeasuredTask, key: Key, scene: _Scene) -> float | None:
+    """Return how far a model's peak lies from the region: what parts cases of equal figures."""
+    peak, finding = task.peak(key), key[1]
+    if peak is None or finding not in scene.cells:
+        return None
+    value = distance(peak, scene.cells[finding], scene.outlines[finding][1])
+    return None if value is None else round(value, 4)
 
 
 def _outlined(case: Case, finding: str) -> tuple[str, tuple[int, int]]:
