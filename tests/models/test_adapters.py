@@ -283,3 +283,15 @@ def test_every_model_says_what_it_needs_and_under_which_terms(zoo: Any) -> None:
         assert isinstance(checked["checkpoint"], Path)
         with pytest.raises(ConfigError):
             registry.check(cls, needed | {"dtype": "float8"}, where="models[0]")
+
+
+@pytest.mark.parametrize("saliency", ["similarity", "gradcam"])
+def test_pairs_of_prompts_count_in_medclip_too(saliency: str, zoo: Any, pictures: list[Radiograph]) -> None:
+    findings = ["Effusion", "Nodule"]
+    with_pair, alone = (
+        zoo.build("medclip", saliency=saliency, against="no {label}"),
+        zoo.build("medclip", saliency=saliency),
+    )
+    contrary = zoo.build("medclip", saliency=saliency, template="no {label}")
+    expected = alone.predict(pictures, findings).scores - contrary.predict(pictures, findings).scores
+    assert np.abs(with_pair.predict(pictures, findings).scores - expected).max() < 1e-5

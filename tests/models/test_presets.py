@@ -40,14 +40,15 @@ def test_a_preset_is_a_model_with_a_card_and_defaults_of_its_own(name: str, tmp_
     assert pickle.loads(pickle.dumps(cls)) is cls
     defaults = {p.name: p.default for p in registry.parameters(cls)}
     assert {key: defaults[key] for key in content["parameters"]} == content["parameters"]
-    checked = registry.check(cls, {"checkpoint": str(tmp_path)}, where="models[0]")
+    given = {p.name: str(tmp_path) for p in registry.parameters(cls) if p.required}
+    checked = registry.check(cls, given, where="models[0]")
     identity = component_identity(cls, checked)
     assert identity != component_identity(base, checked)
     for key, value in content["parameters"].items():
         other: Any = not value if isinstance(value, bool) else value + value
         assert component_identity(cls, checked | {key: other}) != identity
     with pytest.raises(ConfigError, match="no parameter"):
-        registry.check(cls, {"checkpoint": str(tmp_path), "chekpoint": "x"}, where="models[0]")
+        registry.check(cls, given | {"chekpoint": "x"}, where="models[0]")
     assert describe(name)["title"] == cls.info.title
     read, loaded = ({key.partition(":")[0]: text for key, text in f(name)["parameters"].items()} for f in FACTS)
     assert read == loaded

@@ -74,7 +74,8 @@ def test_gradcam_of_a_linear_score_is_known_in_closed_form() -> None:
 def test_gradcam_of_a_tower_by_finite_differences(tower: Tower) -> None:
     """The gradient is checked numerically on the input of the last block's attention, patches only."""
     tower64 = tower
-    maps = tower_gradcam(tower64, PIXELS[:1], score)
+    vectors, maps = tower_gradcam(tower64, PIXELS[:1], score)
+    assert (vectors - replay(tower, PIXELS[:1])[:, 0]).abs().max() < 1e-5
     tokens = tower.embed(PIXELS[:1])
     for block in tower.blocks[:-1]:
         tokens = tokens + block.attend(block.heads(block.norm(tokens)))[0]
@@ -97,7 +98,8 @@ def test_gradcam_of_a_tower_by_finite_differences(tower: Tower) -> None:
 
 
 def test_chefer_is_the_published_recursion(tower: Tower) -> None:
-    maps = chefer(tower, PIXELS, score)
+    vectors, maps = chefer(tower, PIXELS, score)
+    assert (vectors - replay(tower, PIXELS)[:, 0]).abs().max() < 1e-5
     for image in range(2):
         for finding in range(3):
             tokens = tower.embed(PIXELS[image : image + 1]).requires_grad_(True)
@@ -120,7 +122,8 @@ def test_chefer_is_the_published_recursion(tower: Tower) -> None:
 
 
 def test_surgery_takes_away_what_all_findings_share(tower: Tower) -> None:
-    maps = surgery(tower, PIXELS, TEXTS)
+    vectors, maps = surgery(tower, PIXELS, TEXTS)
+    assert (vectors - replay(tower, PIXELS)[:, 0]).abs().max() < 1e-5
     tokens = tower.embed(PIXELS)
     beside = None
     for index, block in enumerate(tower.blocks):
@@ -137,5 +140,5 @@ def test_surgery_takes_away_what_all_findings_share(tower: Tower) -> None:
     product = patches[:, :, None] * TEXTS * weight[:, None, :, None]
     expected = (product - product.mean(2, keepdim=True)).sum(-1).transpose(1, 2)
     assert (maps - expected).abs().max() < 1e-5
-    single = surgery(tower, PIXELS, TEXTS[:1])
+    _, single = surgery(tower, PIXELS, TEXTS[:1])
     assert (single[:, 0] - (patches @ TEXTS[0])).abs().max() < 1e-5

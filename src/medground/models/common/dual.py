@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -49,6 +50,8 @@ class DualEncoder(PictureOptions, Adapter):
     """
 
     rules: ClassVar[tuple[str, ...]] = ("similarity", "surgery", "gradcam", "chefer")
+    tower_rules: ClassVar[tuple[str, ...]] = ("surgery", "gradcam", "chefer")
+    """Those that take the image tower apart, and read vectors and maps from one pass through it."""
 
     template: str | list[str] = "{label}"
     against: str | list[str] | None = None
@@ -148,15 +151,27 @@ class DualEncoder(PictureOptions, Adapter):
 
     def ground(self, pixels: Tensor, texts: Any) -> tuple[Tensor, Tensor, Tensor]:
         """Return scores, probabilities and maps; see :meth:`Adapter.ground`."""
-        vectors, cells = self.image_features(pixels)
-        if self.contrary is not None:
-            texts, contrary = texts
-            scores = self.scores(vectors, texts) - self.scores(vectors, contrary)
-            # A softmax of two is a sigmoid of their difference, in which a bias cancels.
-            probabilities = (scores.float() * (self.scale() if self.logit_scale else 1.0)).sigmoid()
-            return scores, probabilities, self.maps(pixels, vectors, cells, texts)
+        texts, contrary = texts if self.contrary is not None else (texts, None)
+        vectors, maps = self.seen(pixels, texts)
         scores = self.scores(vectors, texts)
-        return scores, self.probabilities(scores), self.maps(pixels, vectors, cells, texts)
+        if contrary is None:
+            return scores, self.probabilities(scores), maps
+        scores = scores - self.scores(vectors, contrary)
+        # A softmax of two is a sigmoid of their difference, in which a bias cancels.
+        return scores, (scores.float() * (self.scale() if self.logit_scale else 1.0)).sigmoid(), maps
+
+    def seen(self, pixels: Tensor, texts: Tensor) -> tuple[Tensor, Tensor]:
+        """Return un-normed image vectors ``(n, E)`` and maps ``(n, C, h, w)`` by the chosen rule, in one pass."""
+        if self.saliency not in self.tower_rules:
+            vectors, cells = self.image_features(pixels)
+            return vectors, self.maps(pixels, vectors, cells, texts)
+        if self.saliency == "surgery":
+            vectors, flat = surgery(self.tower(), pixels, texts)
+        else:
+            rule = chefer if self.saliency == "chefer" else tower_gradcam
+            vectors, flat = rule(self.tower(), pixels, lambda image: self.scores(image, texts) * self.scale())
+        side = math.isqrt(flat.shape[-1])
+        return vectors, flat.reshape(*flat.shape[:2], side, side)
 
     def scores(self, vectors: Tensor, texts: Tensor) -> Tensor:
         """Return cosines ``(n, C)`` of un-normed image vectors with normed texts."""
@@ -168,16 +183,9 @@ class DualEncoder(PictureOptions, Adapter):
         return logits.softmax(-1) if self.link == "softmax" else logits.sigmoid()
 
     def maps(self, pixels: Tensor, vectors: Tensor, cells: Tensor, texts: Tensor) -> Tensor:
-        """Return maps ``(n, C, h, w)`` by the chosen rule."""
-        del vectors  # a model whose map refers to the image's own vector overrides this
-        if self.saliency == "similarity":
-            return (functional.normalize(cells, dim=-1) @ texts.T).permute(0, 3, 1, 2)
-        if self.saliency == "surgery":
-            flat = surgery(self.tower(), pixels, texts)
-        else:
-            rule = chefer if self.saliency == "chefer" else tower_gradcam
-            flat = rule(self.tower(), pixels, lambda image: self.scores(image, texts) * self.scale())
-        return flat.reshape(*flat.shape[:2], *cells.shape[1:3])
+        """Return maps ``(n, C, h, w)``: the cosine of every cell with every text."""
+        del pixels, vectors  # a model with rules of its own reads these
+        return (functional.normalize(cells, dim=-1) @ texts.T).permute(0, 3, 1, 2)
 
     def match(self, images: Sequence[Radiograph], captions: Sequence[Sequence[str]]) -> MatchScores:
         """Return cosines of N images with K captions each; equal images and equal captions are encoded once.

@@ -77,36 +77,61 @@ def gradcam(activation: Tensor, logits: Callable[[Tensor], Tensor]) -> Tensor:
     return torch.stack(maps, 1).detach()
 
 
-def tower_gradcam(tower: Tower, pixels: Tensor, score: Callable[[Tensor], Tensor]) -> Tensor:
-    """Return Grad-CAM maps ``(n, C, patches)`` on the normed input of the last block.
+def _through(block: Block, tokens: Tensor) -> Tensor:
+    """Return the tokens behind a block."""
+    tokens = tokens + block.attend(block.heads(block.norm(tokens)))[0]
+    return tokens + block.feed(tokens)
+
+
+def tower_gradcam(tower: Tower, pixels: Tensor, score: Callable[[Tensor], Tensor]) -> tuple[Tensor, Tensor]:
+    """Return image vectors and Grad-CAM maps on the normed input of the last block, in one pass.
+
+    The score reads the class token alone, which sees the patches through their keys and values; these are linear in the
+    patches, so the mean gradient over patches is that of the mean gradients of keys and values.
 
     Args:
         tower: the image tower.
         pixels: ``(n, 3, H, W)``.
         score: image embedding ``(n, E)`` to logits ``(n, C)``.
+
+    Returns:
+        Un-normed vectors ``(n, E)`` and maps ``(n, C, patches)``.
     """
     tokens = tower.embed(pixels)
     for block in tower.blocks[:-1]:
-        tokens = tokens + block.attend(block.heads(block.norm(tokens)))[0]
-        tokens = tokens + block.feed(tokens)
+        tokens = _through(block, tokens)
     last = tower.blocks[-1]
     normed = last.norm(tokens)
-    class_token = normed[:, :1]
+    query, key, value = last.heads(normed)
+    with torch.enable_grad():
+        keys, values = (part[:, :, 1:].detach().requires_grad_(True) for part in (key, value))
+        own = (torch.cat([key[:, :, :1], keys], 2), torch.cat([value[:, :, :1], values], 2))
+        mixed = tokens[:, :1] + last.attend((query[:, :, :1], *own))[0]
+        vectors = tower.project(mixed + last.feed(mixed))[:, 0]
+        scores = score(vectors)
+        one = normed[:, 1:2].detach().requires_grad_(True)
+        _, *parts = last.heads(one)
+        maps = []
+        for column in range(scores.shape[1]):
+            gradients = torch.autograd.grad(scores[:, column].sum(), (keys, values), retain_graph=True)
+            means = [gradient.mean(2, keepdim=True) for gradient in gradients]
+            (weight,) = torch.autograd.grad(parts, one, means, retain_graph=True)
+            maps.append(functional.relu((weight * normed[:, 1:]).sum(-1)))
+    return vectors.detach(), torch.stack(maps, 1).detach()
 
-    def logits(patches: Tensor) -> Tensor:
-        mixed = tokens + last.attend(last.heads(torch.cat([class_token, patches], 1)))[0]
-        return score(tower.project(mixed + last.feed(mixed))[:, 0])
 
-    return gradcam(normed[:, 1:], logits)
+def chefer(tower: Tower, pixels: Tensor, score: Callable[[Tensor], Tensor]) -> tuple[Tensor, Tensor]:
+    """Return image vectors and relevance maps: ``R <- R + mean over heads of relu(gradient x attention) R``.
 
-
-def chefer(tower: Tower, pixels: Tensor, score: Callable[[Tensor], Tensor]) -> Tensor:
-    """Return relevance maps ``(n, C, patches)``: ``R <- R + mean over heads of relu(gradient x attention) R``.
+    Only the class token's row of R is wanted, so it is carried from the last block to the first.
 
     Args:
         tower: the image tower.
         pixels: ``(n, 3, H, W)``.
         score: image embedding ``(n, E)`` to logits ``(n, C)``.
+
+    Returns:
+        Un-normed vectors ``(n, E)`` and maps ``(n, C, patches)``.
     """
     attentions: list[Tensor] = []
     with torch.enable_grad():
@@ -116,25 +141,26 @@ def chefer(tower: Tower, pixels: Tensor, score: Callable[[Tensor], Tensor]) -> T
             attentions.append(weights)
             tokens = tokens + added
             tokens = tokens + block.feed(tokens)
-        scores = score(tower.project(tokens)[:, 0])
+        vectors = tower.project(tokens[:, :1])[:, 0]
+        scores = score(vectors)
         maps = []
         for column in range(scores.shape[1]):
             gradients = torch.autograd.grad(scores[:, column].sum(), attentions, retain_graph=True)
             maps.append(_relevance(attentions, gradients))
-    return torch.stack(maps, 1)
+    return vectors.detach(), torch.stack(maps, 1)
 
 
 def _relevance(attentions: Sequence[Tensor], gradients: Sequence[Tensor]) -> Tensor:
-    count, tokens = attentions[0].shape[0], attentions[0].shape[-1]
-    relevance = torch.eye(tokens, device=attentions[0].device).expand(count, -1, -1)
-    for weights, gradient in zip(attentions, gradients, strict=True):
-        passed = functional.relu(weights.detach() * gradient).mean(1).float()
-        relevance = relevance + passed @ relevance
-    return relevance[:, 0, 1:]
+    """Return the class token's relevance ``(n, patches)``."""
+    row = torch.zeros_like(attentions[0][:, 0, :1]).float().detach()
+    row[..., 0] = 1.0
+    for weights, gradient in zip(reversed(attentions), reversed(gradients), strict=True):
+        row = row + row @ functional.relu(weights.detach() * gradient).mean(1).float()
+    return row[:, 0, 1:]
 
 
-def surgery(tower: Tower, pixels: Tensor, texts: Tensor) -> Tensor:
-    """Return CLIP Surgery maps ``(n, C, patches)``.
+def surgery(tower: Tower, pixels: Tensor, texts: Tensor) -> tuple[Tensor, Tensor]:
+    """Return image vectors and CLIP Surgery maps.
 
     The late half of the blocks gets a second path, which adds value-value attention and skips the feed-forward half.
 
@@ -142,6 +168,9 @@ def surgery(tower: Tower, pixels: Tensor, texts: Tensor) -> Tensor:
         tower: the image tower.
         pixels: ``(n, 3, H, W)``.
         texts: normed text embeddings ``(C, E)``.
+
+    Returns:
+        Un-normed vectors ``(n, E)`` and maps ``(n, C, patches)``.
     """
     tokens = tower.embed(pixels)
     beside: Tensor | None = None
@@ -154,8 +183,8 @@ def surgery(tower: Tower, pixels: Tensor, texts: Tensor) -> Tensor:
         tokens = tokens + block.feed(tokens)
     assert beside is not None
     # The class token comes from the usual path: it says how much each finding is at work in the picture.
-    joined = functional.normalize(tower.project(torch.cat([tokens[:, :1], beside[:, 1:]], 1)), dim=-1)
-    return _without_what_is_shared(joined, texts)
+    joined = tower.project(torch.cat([tokens[:, :1], beside[:, 1:]], 1))
+    return joined[:, 0], _without_what_is_shared(functional.normalize(joined, dim=-1), texts)
 
 
 def _without_what_is_shared(image: Tensor, texts: Tensor) -> Tensor:
@@ -168,11 +197,6 @@ def _without_what_is_shared(image: Tensor, texts: Tensor) -> Tensor:
     # sum over e of f_e (w_c t_ce - mean over c of w_c t_ce), without the (n, patches, C, E) product
     common = torch.einsum("nc,ce->ne", weight, texts) / len(texts)
     return (plain * weight[:, None] - torch.einsum("npe,ne->np", image[:, 1:], common)[..., None]).transpose(1, 2)
-
-
-def needs_gradients(option: str) -> bool:
-    """Return whether a saliency option back-propagates, once a finding."""
-    return option in ("gradcam", "chefer")
 
 
 def hugging_face_clip(model: Any, **options: Any) -> Tower:

@@ -24,7 +24,7 @@ from medground.models.common.adapter import Parts
 from medground.models.common.dual import DualEncoder
 from medground.models.common.inputs import Preprocess
 from medground.models.common.saliency import gradcam
-from medground.models.common.text import Tokenizer
+from medground.models.common.text import Prompts, Tokenizer
 from medground.models.common.transformers import bert, bert_config_or, blank
 from medground.models.layers.resnet import ResNet50
 
@@ -165,6 +165,7 @@ class Medclip(DualEncoder):
         seen={"mimic_cxr": "images", "chexpert": "images and labels of the training set"},
     )
     rules: ClassVar[tuple[str, ...]] = ("similarity", "gradcam")
+    tower_rules: ClassVar[tuple[str, ...]] = ()
 
     checkpoint: Path
     text_model: Path
@@ -210,9 +211,9 @@ class Medclip(DualEncoder):
         network: Any = self.network
         return float(network.scale())
 
-    def encode_texts(self, findings: Sequence[str]) -> Any:
+    def encoded(self, prompts: Prompts, findings: Sequence[str]) -> Any:
         """Return each finding's normed prompt vectors ``(K, 512)``; its prompts are one batch."""
-        return [functional.normalize(self.embed(self.wording.of(finding)), dim=-1) for finding in findings]
+        return [functional.normalize(self.embed(prompts.of(finding)), dim=-1) for finding in findings]
 
     def scores(self, vectors: Tensor, texts: Any) -> Tensor:
         """Return the mean or greatest cosine of each finding's prompts ``(n, C)``; of single texts, the cosine."""
@@ -222,8 +223,7 @@ class Medclip(DualEncoder):
 
     def maps(self, pixels: Tensor, vectors: Tensor, cells: Tensor, texts: Any) -> Tensor:
         """Return maps ``(n, C, 7, 7)``; with ``similarity`` their mean is the cosine of the prompt it is made for."""
-        if self.saliency == "gradcam":
-            return self._gradcam(pixels, texts).reshape(len(cells), -1, *cells.shape[1:3])
+        del pixels
         scaled = cells / vectors.norm(dim=-1)[:, None, None, None]
         maps = []
         for own in texts:
@@ -239,9 +239,13 @@ class Medclip(DualEncoder):
     def _joined(self, cosines: Tensor) -> Tensor:
         return cosines.amax(-1) if self.ensemble == "max" else cosines.mean(-1)
 
-    def _gradcam(self, pixels: Tensor, texts: Any) -> Tensor:
+    def seen(self, pixels: Tensor, texts: Any) -> tuple[Tensor, Tensor]:
+        """See :meth:`DualEncoder.seen`; Grad-CAM is taken on the cells before their mean and projection."""
+        if self.saliency != "gradcam":
+            return super().seen(pixels, texts)
         network: Any = self.network
         tower = network.vision_model
-        return gradcam(
-            tower.cells(pixels), lambda cells: self.scores(tower.project(cells.mean(1)), texts) * self.scale()
-        )
+        cells = tower.cells(pixels)
+        side = math.isqrt(cells.shape[1])
+        flat = gradcam(cells, lambda part: self.scores(tower.project(part.mean(1)), texts) * self.scale())
+        return tower.project(cells.mean(1)), flat.reshape(*flat.shape[:2], side, side)

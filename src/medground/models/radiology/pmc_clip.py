@@ -102,6 +102,7 @@ class PmcClip(DualEncoder):
         seen={"pmc_oa": "figures and captions"},
     )
     rules: ClassVar[tuple[str, ...]] = ("similarity", "gradcam", "attention")
+    tower_rules: ClassVar[tuple[str, ...]] = ()
 
     checkpoint: Path
     text_model: Path
@@ -139,10 +140,14 @@ class PmcClip(DualEncoder):
 
     def maps(self, pixels: Tensor, vectors: Tensor, cells: Tensor, texts: Tensor) -> Tensor:
         """See :meth:`DualEncoder.maps`."""
-        if self.saliency == "similarity":
-            return super().maps(pixels, vectors, cells, texts)
         if self.saliency == "attention":
             return cells.permute(0, 3, 1, 2).expand(-1, len(texts), -1, -1)
+        return super().maps(pixels, vectors, cells, texts)
+
+    def seen(self, pixels: Tensor, texts: Tensor) -> tuple[Tensor, Tensor]:
+        """See :meth:`DualEncoder.seen`; Grad-CAM is taken on the grid that enters the pool."""
+        if self.saliency != "gradcam":
+            return super().seen(pixels, texts)
         network: Any = self.network
         grid = network.visual(pixels)
 
@@ -151,4 +156,4 @@ class PmcClip(DualEncoder):
             return self.scores(pooled, texts) * self.scale()
 
         flat = gradcam(grid.flatten(2).transpose(1, 2), logits)
-        return flat.reshape(*flat.shape[:2], *grid.shape[-2:])
+        return network.visual.attnpool(grid)[0], flat.reshape(*flat.shape[:2], *grid.shape[-2:])
