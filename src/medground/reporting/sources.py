@@ -16,7 +16,7 @@ from medground.errors import MedgroundError
 from medground.imaging.maps import read_map
 from medground.paths import resolve_inside
 from medground.reporting.runs import Run
-from medground.running.reading import read_transcripts
+from medground.running.reading import read_arrays, read_transcripts
 
 Images = Literal["auto", "yes", "no"]
 Map = NDArray[np.floating[Any]]
@@ -78,6 +78,12 @@ def maps_of(run: Run, model: str, dataset: str, keys: Iterable[tuple[str, str]])
                 key = transcript.item_id, name.removeprefix("map/")
                 if name.startswith("map/") and key in wanted:
                     maps[key] = np.asarray(array, np.float32)
+    # A reader of replies may draw other maps than the model did; what was measured is what is shown.
+    for case, arrays in read_arrays(run.folder, (model, dataset), run.reading, {case for case, _ in wanted}):
+        for name, array in arrays.items():
+            key = case, name.removeprefix("map/")
+            if name.startswith("map/") and key in wanted:
+                maps[key] = np.asarray(array, np.float32)
     return maps
 
 

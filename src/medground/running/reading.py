@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from numpy.typing import NDArray
 
 from medground.benchmarks.requests import Transcript
 from medground.benchmarks.results import Summary
 from medground.errors import RunError
+from medground.running.arrays import unpack_arrays
 from medground.running.chunks import (
     ITEMS,
     PREDICTIONS,
@@ -132,6 +134,25 @@ def read_rows(folder: Path, path: Sequence[str], reading: str | None = None) -> 
     files = _row_files(root, folder, path) if reading in (None, own) else _all_rows(root, path)
     parts = [pl.read_parquet(one.table) for one in files]
     return pl.concat(parts) if parts else pl.DataFrame()
+
+
+def read_arrays(
+    folder: Path, path: Sequence[str], reading: str | None = None, only: Collection[str] | None = None
+) -> Iterator[tuple[str, dict[str, NDArray[Any]]]]:
+    """Yield item id and the arrays that a reading keeps beside its rows; nothing where it keeps none.
+
+    Args:
+        folder: the run folder.
+        path: the task's path.
+        reading: folder of the reading; None: the run file's own.
+        only: the item ids that are wanted.
+    """
+    own = read_manifest(folder)["reading"]
+    root = folder / READINGS / (reading or own) / "rows"
+    for files in _row_files(root, folder, path) if reading in (None, own) else _all_rows(root, path):
+        if files.arrays.is_file():
+            with files.arrays.open("rb") as archive:
+                yield from unpack_arrays(archive, only)
 
 
 def read_transcripts(folder: Path, path: Sequence[str], only: Collection[str] | None = None) -> Iterator[Transcript]:

@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from medground.benchmarks.base import Entry
 from medground.benchmarks.requests import Answer
+from medground.benchmarks.xbench.answers import MAP
 from medground.benchmarks.xbench.rows import Inferred
 from medground.errors import ConfigError, did_you_mean
 from medground.imaging.geometry import Geometry
@@ -126,8 +128,10 @@ class Kept:
 
 def read_again(
     told: Inferred, answer: Answer, reader: ReplyReader, findings: Sequence[str], localised: Collection[str]
-) -> Inferred:
-    """Return what a model said with every kept reply read by a reader; what it did not say in words stays.
+) -> tuple[Inferred, dict[str, NDArray[np.generic]]]:
+    """Return what a model said with every kept reply read by a reader, and the maps that were drawn from replies.
+
+    What was not said in words stays what it was.
 
     Args:
         told: as the model read itself.
@@ -137,7 +141,7 @@ def read_again(
         localised: those whose maps are needed.
     """
     scores, probabilities, absent = told.scores.copy(), told.probabilities.copy(), dict(told.absent)
-    maps = None if told.maps is None else list(told.maps)
+    maps, drawn = None if told.maps is None else list(told.maps), dict[str, NDArray[np.generic]]()
     for place, record in answer.values.get("replies", {}).items():
         j, kept = int(place), Kept.of(record)
         unread = ""
@@ -152,9 +156,10 @@ def read_again(
             unread = where.reason or unread
             if findings[j] in localised:
                 maps[j] = np.full((GRID, GRID), np.nan, np.float32) if where.map is None else where.map
+                drawn |= {MAP + findings[j]: maps[j]} if where.map is not None else {}
         if unread:
             absent.setdefault(j, unread)
-    return replace(told, scores=scores, probabilities=probabilities, maps=maps, absent=absent)
+    return replace(told, scores=scores, probabilities=probabilities, maps=maps, absent=absent), drawn
 
 
 def _why(reading: Reading) -> str:

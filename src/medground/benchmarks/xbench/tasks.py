@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from medground.benchmarks.base import Entry, Item, Measured, TaskDefaults
 from medground.benchmarks.requests import Answer, Ask, Conversation, Transcript
@@ -94,10 +95,11 @@ class GroundingMeasurer:
         regions = {f: case.regions[f] for f in self._measurer.findings if f in case.regions}
         (answer,) = transcript.answers("model", "ground")
         told = inferred(answer, self._measurer.findings, regions, self._maps)
+        drawn: Mapping[str, NDArray[np.generic]] = {}
         if self._reader is not None:
-            told = read_again(told, answer, self._reader, self._measurer.findings, regions)
+            told, drawn = read_again(told, answer, self._reader, self._measurer.findings, regions)
         seen = bool(transcript.notes["seen"]) or is_excluded(case, self._excluded)
-        return self._measurer.measure(case, regions, told, seen=seen)
+        return replace(self._measurer.measure(case, regions, told, seen=seen), arrays=drawn)
 
     def failed(self, item: Item, reason: str) -> Measured:
         """Return rows that say why nothing was measured."""

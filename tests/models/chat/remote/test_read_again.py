@@ -13,6 +13,8 @@ from medground.commands.score import score_run
 from medground.config import parse_run_file
 from medground.errors import ConfigError, RegistryError
 from medground.reporting.report import write_report
+from medground.reporting.runs import read_run
+from medground.reporting.sources import maps_of
 from medground.running.reading import read_rows
 from medground.session import assemble, run_session
 
@@ -41,6 +43,10 @@ def rows(folder: Path, reading: str | None = None) -> pl.DataFrame:
     return read_rows(folder, ("g", "manifest"), reading)
 
 
+def keys(table: pl.DataFrame) -> list[tuple[str, str]]:
+    return [(row["case_id"], row["finding"]) for row in table.filter("localised").iter_rows(named=True)]
+
+
 def test_a_reader_of_prose_reads_what_no_schema_meets(stub: Any, answered: Any, session: Any, tmp_path: Path) -> None:
     def answer(number: int, body: dict[str, Any]) -> dict[str, Any]:
         where = "as a box [" in json.dumps(body["messages"])
@@ -60,6 +66,11 @@ def test_a_reader_of_prose_reads_what_no_schema_meets(stub: Any, answered: Any, 
     assert set(again.filter("localised")["state"]) == {"ok"}
     assert {p: p.read_bytes() for p in own.reading.rglob("*") if p.is_file()} == before
     assert any("read by 'prose'" in note for note in prose.summary.notes)
+    # The viewer shows the maps that were measured.
+    shown = maps_of(read_run(tmp_path / "run", prose.folder.name), "g", "manifest", keys(again))
+    assert len(shown) == again.filter("localised").height
+    assert all(float(m[30, 30]) == 1.0 and float(m[100, 100]) == 0.0 for m in shown.values())
+    assert not maps_of(read_run(tmp_path / "run"), "g", "manifest", keys(first))
     page = write_report([tmp_path / "run"], readings={tmp_path / "run": prose.folder.name}).read_text()
     assert "answer in words are read by prose" in page
     # Asked anew and read so at once: the same rows.
