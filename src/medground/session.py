@@ -280,6 +280,14 @@ def _models(run: RunFile, base: Path | None) -> tuple[list[Entry], list[dict[str
     read = [read_declared(one, base, place) for one, place in zip(declarations, places, strict=True)]
     declared = [declared for declared, _ in read]
     entries = [replace(entry, declared=d) for entry, d in zip(entries, declared, strict=True)]
+    own = {entry.label: entry.declared for entry in entries}
+    # A blind twin has seen, is kept from and calls by name what the model has whose it is; its kind stays its own.
+    entries = [
+        replace(entry, declared=replace(own[entry.twin_of], kind=None))
+        if entry.twin_of and not entry.declared and own[entry.twin_of]
+        else entry
+        for entry in entries
+    ]
     return entries, [spec | resolved for spec, (_, resolved) in zip(specs, read, strict=True)]
 
 

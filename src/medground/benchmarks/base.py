@@ -23,6 +23,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from medground.benchmarks.cards import card_of
 from medground.benchmarks.requests import Answer, Conversation, Transcript, answer_all
 from medground.benchmarks.results import Summary
 from medground.identity import component_identity, fingerprint_of
@@ -231,15 +232,10 @@ class Entry:
 
         Weights that the run file allows to be missing make a model another one than was published: that is said too.
         """
-        card = getattr(self.cls, "info", None)
-        ignored = self.parameters.get("ignore")
-        if not self.declared and not ignored:
+        card = card_of(self.cls, self.parameters)
+        if not self.declared:
             return card
         card = card if isinstance(card, ModelInfo) else ModelInfo(self.label)
-        if ignored:
-            patterns = ", ".join(map(str, ignored))
-            reasons = [f"the run file lets weights be missing or left out (ignore: {patterns})", card.unverified]
-            card = replace(card, unverified="; ".join(reason for reason in reasons if reason))
         kind = self.declared.kind or card.kind
         return replace(card, kind=kind, seen={**card.seen, **self.declared.seen})
 

@@ -14,11 +14,12 @@ from typing import Any, ClassVar, cast
 import polars as pl
 
 from medground.benchmarks.base import Entry, Item, Measured, Role, Setting, TaskDefaults, withheld
+from medground.benchmarks.cards import facts_of
 from medground.benchmarks.comparable import Comparable, Contender, Sample, side_by_side
 from medground.benchmarks.looking import with_looking
 from medground.benchmarks.players import Players
 from medground.benchmarks.requests import Answer, Ask, Conversation, Transcript
-from medground.benchmarks.results import Cell, ModelFacts, Summary, with_floors
+from medground.benchmarks.results import Cell, Summary, with_floors
 from medground.identity import component_identity, fingerprint_of, written_out
 from medground.imaging.reading import read_radiograph
 from medground.metrics.bootstrap import clusters
@@ -136,8 +137,7 @@ class Simple:
     def summarise(self, rows: Mapping[tuple[str, ...], pl.DataFrame]) -> Summary:
         """Return every metric's mean with its interval, and what looking adds to models that have a blind twin."""
         cells = with_floors([cell for path, table in rows.items() for cell in self._cells(path, table)], self.metrics)
-        cards = [(entry.label, entry.card) for entry in self.setting.models]
-        facts = [ModelFacts(label=n, title=getattr(c, "title", n), kind=getattr(c, "kind", None)) for n, c in cards]
+        facts = [facts_of(entry.label, entry.card) for entry in self.setting.models]
         summary = Summary(
             cells=cells,
             benchmark=self.name,

@@ -57,6 +57,7 @@ __all__ = [
     "conversation_hash",
     "picture_hash",
     "require",
+    "seen_patients_of",
 ]
 
 
@@ -171,6 +172,19 @@ class Repeatable(Preparing, Protocol):
 
     def preparation(self) -> str:
         """A hash of all that ``prepare`` depends on beside the pixels; equal for models that prepare alike."""
+
+
+def seen_patients_of(model: object, dataset: str) -> frozenset[str]:
+    """Return the patients of a dataset that a model, or the one inside it, was trained on, where it says so.
+
+    Args:
+        model: any model.
+        dataset: its name.
+    """
+    lookup = getattr(model, "seen_patients", None)
+    own = frozenset(lookup(dataset)) if lookup else frozenset()
+    inner = getattr(model, "of", None)
+    return own if inner is None else own | seen_patients_of(inner, dataset)
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ from medground.benchmarks.base import Entry, Setting, evaluate
 from medground.benchmarks.requests import Transcript, answer_all
 from medground.benchmarks.xbench import XBench
 from medground.benchmarks.xbench.rows import SCHEMA
-from medground.benchmarks.xbench.tasks import GroundingTask, check_prediction, seen_patients
+from medground.benchmarks.xbench.tasks import GroundingTask, check_prediction
 from medground.datasets.manifest import Manifest
 from medground.errors import ConfigError, DataError, DatasetError, ModelError, RunError
 from medground.imaging.geometry import Geometry
-from medground.models.base import ModelInfo, Prediction
+from medground.models.base import ModelInfo, Prediction, seen_patients_of
 
 
 class Fake:
@@ -118,7 +118,7 @@ def test_training_patients_are_marked(tiny_manifest: Path) -> None:
     (task,) = bench(tiny_manifest).tasks()
     rows = rows_of(task, Fake(patients=frozenset({"p0", "p4"})))
     assert {row["patient_id"] for row in rows if row["seen"]} == {"p0", "p4"}
-    assert seen_patients(object(), "d") == frozenset()
+    assert seen_patients_of(object(), "d") == frozenset()
 
 
 def test_an_unreadable_case_fails_with_rows_that_invent_nothing(tiny_manifest: Path) -> None:

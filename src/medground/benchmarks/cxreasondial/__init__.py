@@ -9,10 +9,11 @@ from typing import Any, ClassVar, Literal
 import polars as pl
 
 from medground.benchmarks.base import Role, Setting
+from medground.benchmarks.cards import facts_of
 from medground.benchmarks.cxreasondial.histories import HISTORIES, History, Skipped
 from medground.benchmarks.cxreasondial.stage_task import VERSION as STAGES_VERSION, StageTask, summarise_stages
 from medground.benchmarks.cxreasondial.tasks import DialogueTask, JudgeName, Options, Source, judge_identity
-from medground.benchmarks.results import ModelFacts, Summary
+from medground.benchmarks.results import Summary
 from medground.errors import ConfigError
 from medground.metrics import decide
 
@@ -167,12 +168,7 @@ class CXReasonDial:
         from medground.benchmarks.cxreasondial.summarise import summarise
         from medground.benchmarks.looking import with_looking
 
-        facts = []
-        for entry in self._setting.models:
-            card = entry.card
-            facts.append(
-                ModelFacts(label=entry.label, title=card.title if card else "", kind=card.kind if card else None)
-            )
+        facts = [facts_of(entry.label, entry.card) for entry in self._setting.models]
         if self.protocol == "cxreasonbench":
             summary = summarise_stages(rows, facts, self.notes())
         else:

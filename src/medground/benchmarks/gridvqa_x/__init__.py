@@ -11,9 +11,10 @@ from typing import Any, ClassVar
 import polars as pl
 
 from medground.benchmarks.base import Entry, Role, Setting
+from medground.benchmarks.cards import facts_of
 from medground.benchmarks.gridvqa_x.protocol import CAUSES, resolve_protocol
 from medground.benchmarks.gridvqa_x.tasks import PoolTask
-from medground.benchmarks.results import ModelFacts, Summary
+from medground.benchmarks.results import Summary
 from medground.errors import ConfigError
 from medground.identity import written_out
 from medground.metrics import decide
@@ -214,10 +215,7 @@ class GridVQAX:
 
         options = IntervalOptions(self.replicates, self._setting.seed, self.level, self.only_right, self.rules)
         summary = summarise(rows, self.regimes, options)
-        facts = [
-            ModelFacts(label=m.label, title=getattr(m.card, "title", m.label), kind=getattr(m.card, "kind", None))
-            for m in self._setting.models
-        ]
+        facts = [facts_of(entry.label, entry.card) for entry in self._setting.models]
         data = {**summary.data, "protocol": self.protocol.in_words()}
         whole = replace(summary, models=facts, notes=self.notes(), data=data)
         return with_looking(whole, compare(self), rows, self._setting.models)

@@ -25,7 +25,7 @@ from medground.identity import fingerprint_of
 from medground.imaging.cache import DecodeCache
 from medground.imaging.geometry import Size
 from medground.imaging.reading import Radiograph
-from medground.models.base import Fitted, Grounder, Prediction, Prepared, require
+from medground.models.base import Fitted, Grounder, Prediction, Prepared, require, seen_patients_of
 from medground.models.common.preparing import load
 from medground.tables.ids import plain_id
 
@@ -46,7 +46,7 @@ class GroundingStages:
         self._findings = tuple(task.data.findings)
         words = task.model.declared.findings
         self._asked = tuple(words.get(finding, finding) for finding in self._findings)
-        seen = frozenset().union(*(seen_patients(model, name) for name in names_of(task.data)))
+        seen = frozenset().union(*(seen_patients_of(model, name) for name in names_of(task.data)))
         self._seen = hold_seen(model.name, task.data.name, seen, task.data.cases())
         self._cache = DecodeCache(task.cache.folder, task.cache.max_bytes) if task.cache else None
 
@@ -188,12 +188,6 @@ class GroundingTask(TaskDefaults):
     def measurer(self) -> GroundingMeasurer:
         """Return what makes rows."""
         return GroundingMeasurer(self)
-
-
-def seen_patients(model: object, dataset: str) -> frozenset[str]:
-    """Return the patients of a dataset that a model was trained on, where it says so."""
-    lookup = getattr(model, "seen_patients", None)
-    return frozenset(lookup(dataset)) if lookup else frozenset()
 
 
 def check_prediction(prediction: Prediction, sizes: Sequence[Size], findings: int, name: str) -> None:
