@@ -15,6 +15,7 @@ from medground.datasets.plausible import doubts, turned
 from medground.declared import read_declared, refuse_idle
 from medground.errors import ConfigError, DatasetError, RunError, did_you_mean
 from medground.identity import component_identity
+from medground.imaging.reading import read_radiograph
 from medground.models.chat.remote.upload import refuse_upload
 from medground.models.controls.repeated import members_of
 from medground.running.estimate import TaskEstimate, estimate
@@ -57,9 +58,11 @@ def run_session(
     progress = progress or Progress()
     for note in session.benchmark.notes():
         progress.say(note)
-    if own:
+
+    def look() -> None:
         for line in plausible(session):
             progress.say(line)
+
     return execute(
         session.benchmark,
         folder,
@@ -68,6 +71,7 @@ def run_session(
         fresh=fresh,
         own=own,
         progress=progress,
+        before=look,
     )
 
 
@@ -78,9 +82,11 @@ def plausible(session: Session) -> list[str]:
         DatasetError: something cannot be right, and the run file does not accept it.
     """
     lines: list[str] = []
+    cls = registry.load("benchmark", session.run.benchmark.name)
+    read = registry.door(cls, "pictures")(session.benchmark) if "pictures" in cls.doors else read_radiograph
     for entry in session.datasets:
         cases = entry.shared().cases()
-        doubtful = [*turned(cases), *doubts(cases)]
+        doubtful = [*turned(cases), *doubts(cases, read)]
         certain = [doubt for doubt in doubtful if doubt.certain]
         if certain and session.run.implausible == "refuse":
             raise DatasetError(

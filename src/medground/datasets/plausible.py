@@ -7,6 +7,7 @@ those unless the run file says ``implausible: accept``; the rest is said and sta
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -60,7 +61,8 @@ def doubts(cases: Sequence[Case], read: Callable[..., Radiograph] = read_radiogr
     localised = spread([case for case in cases if case.regions], LOOKED_AT)
     regions = [(case, finding, region) for case in localised for finding, region in _regions(case)]
     pictures = spread([case for case in cases if is_file(case.image)], DECODED)
-    pixels = [*_flat(pictures, read), *_remarked(pictures, read)]
+    decoded = list(_decoded(pictures, read))
+    pixels = [*_flat(decoded), *_remarked(decoded)]
     return [*pixels, *_normalised(regions), *_inside_out(regions), *_grey(regions), *_stretched(regions)]
 
 
@@ -90,38 +92,36 @@ def _regions(case: Case) -> Iterator[tuple[str, Region]]:
             continue
 
 
-def _flat(cases: Sequence[Case], read: Callable[..., Radiograph]) -> Iterator[Doubt]:
-    flat, looked = [], 0
+def _decoded(cases: Sequence[Case], read: Callable[..., Radiograph]) -> Iterator[tuple[Case, Radiograph]]:
+    """Yield cases with their pictures, each opened once; one that cannot be decoded is told elsewhere."""
     for case in cases:
-        try:
-            image = read(case.image, case_id=case.case_id)
-        except DataError:
-            continue
-        looked += 1
+        with contextlib.suppress(DataError):
+            yield case, read(case.image, case_id=case.case_id)
+
+
+def _flat(decoded: Sequence[tuple[Case, Radiograph]]) -> Iterator[Doubt]:
+    flat = []
+    for case, image in decoded:
         if float(np.ptp(image.pixels)) < FLAT:
             value, steps = float(image.pixels.flat[0]), "; ".join(image.steps)
             flat.append(f"{case.case_id}: every pixel is {value:.3g} ({steps})")
     if flat:
-        text = f"{len(flat)} of {looked} pictures have no contrast, such as {flat[0]}"
-        yield Doubt(text, len(flat) == looked, "is a DICOM's window outside its values, or is the picture empty?")
+        text = f"{len(flat)} of {len(decoded)} pictures have no contrast, such as {flat[0]}"
+        yield Doubt(text, len(flat) == len(decoded), "is a DICOM's window outside its values, or is the picture empty?")
 
 
 NOT_APPLIED = ("EXIF orientation", "padding value", "presentation LUT")
 """What a decoder says in its steps of what a file states and nothing applies."""
 
 
-def _remarked(cases: Sequence[Case], read: Callable[..., Radiograph]) -> Iterator[Doubt]:
+def _remarked(decoded: Sequence[tuple[Case, Radiograph]]) -> Iterator[Doubt]:
     remarks: dict[str, list[str]] = {}
-    for case in cases:
-        try:
-            steps = read(case.image, case_id=case.case_id).steps
-        except DataError:
-            continue
-        for step in steps:
+    for case, image in decoded:
+        for step in image.steps:
             if step.startswith(NOT_APPLIED):
                 remarks.setdefault(step, []).append(case.case_id)
     for step, names in remarks.items():
-        yield Doubt(f"{len(names)} of {len(cases)} pictures: {step}, such as {names[0]}", certain=False)
+        yield Doubt(f"{len(names)} of {len(decoded)} pictures: {step}, such as {names[0]}", certain=False)
 
 
 def _normalised(regions: Sequence[Found]) -> Iterator[Doubt]:

@@ -65,6 +65,7 @@ def execute(
     fresh: bool = False,
     own: bool = True,
     progress: Progress | None = None,
+    before: Callable[[], None] = lambda: None,
 ) -> RunReport:
     """Run a benchmark in a folder, or go on with the run that is there.
 
@@ -76,6 +77,8 @@ def execute(
         fresh: remove an earlier run from the folder first.
         own: whether this is the run file's own reading; another one is written beside it from the same predictions.
         progress: what is told about it.
+        before: called once where something of the run's own reading is to be computed, before that; its error ends the
+            run. A finished run does not call it.
 
     Raises:
         RunError: the folder is in use, belongs to another run or cannot be written; there is nothing to run; an item
@@ -94,7 +97,7 @@ def execute(
         manifest = Manifest(benchmark, store.reading.name, plan, options, threads, previous)
         session = _Session(benchmark, store, plan, options, progress, manifest, own)
         try:
-            return session.run(threads)
+            return session.run(threads, before)
         except BaseException as error:
             session.stopped(error)
             raise
@@ -174,13 +177,15 @@ class _Session:
         self._reused = 0
         self._own = own
 
-    def run(self, threads: int) -> RunReport:
+    def run(self, threads: int, before: Callable[[], None]) -> RunReport:
         """Compute what is missing, then the summary."""
         if self._manifest.changed:
             changed = "; ".join(f"{key}: {old} -> {new}" for key, (old, new) in self._manifest.changed.items())
             self._progress.say(f"the environment has changed since the first session: {changed}")
         self._put_manifest()
         work = unfinished(self._plan, self._store.finished, self._options)
+        if self._own and any(chunks for _, chunks in work):
+            before()
         profiles = self._compute(work, threads)
         failures = self._put_failures()
         summary = self._benchmark.summarise({p.path: self._store.rows(p) for p in self._plan.tasks})

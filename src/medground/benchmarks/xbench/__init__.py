@@ -60,6 +60,7 @@ class XBench:
         "compare": "medground.benchmarks.xbench.compare:compare",
         "protocol": "medground.benchmarks.xbench.protocol:resolve_protocol",
         "protocols": "medground.benchmarks.xbench.protocol:protocols",
+        "pictures": "medground.benchmarks.xbench.tasks:pictures",
         "run_file": "medground.benchmarks.xbench.protocol:run_file",
         "score_files": "medground.benchmarks.xbench.elsewhere:score_files",
     }
@@ -140,7 +141,7 @@ class XBench:
 
     def tasks(self) -> Sequence[GroundingTask]:
         """Every model on every dataset."""
-        cache = None if self.cache is None else Cache(self.cache, self.cache_bytes)
+        cache = self.decode_cache
         return [
             GroundingTask(
                 model,
@@ -156,6 +157,11 @@ class XBench:
             for dataset in self._setting.datasets
             if self._datasets and self._held is not None
         ]
+
+    @property
+    def decode_cache(self) -> Cache | None:
+        """Where decoded pictures are kept; None: nowhere."""
+        return None if self.cache is None else Cache(self.cache, self.cache_bytes)
 
     @cached_property
     def _datasets(self) -> dict[str, Dataset]:

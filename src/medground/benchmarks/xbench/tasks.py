@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -24,10 +24,13 @@ from medground.errors import ModelError
 from medground.identity import fingerprint_of
 from medground.imaging.cache import DecodeCache
 from medground.imaging.geometry import Size
-from medground.imaging.reading import Radiograph
+from medground.imaging.reading import Radiograph, read_radiograph
 from medground.models.base import Fitted, Grounder, Prediction, Prepared, require, seen_patients_of
 from medground.models.common.preparing import load
 from medground.tables.ids import plain_id
+
+if TYPE_CHECKING:
+    from medground.benchmarks.xbench import XBench
 
 
 @dataclass(frozen=True)
@@ -188,6 +191,12 @@ class GroundingTask(TaskDefaults):
     def measurer(self) -> GroundingMeasurer:
         """Return what makes rows."""
         return GroundingMeasurer(self)
+
+
+def pictures(benchmark: XBench) -> Callable[..., Radiograph]:
+    """Return how the pictures of a benchmark are decoded: as its tasks do it, through its cache."""
+    cache = benchmark.decode_cache
+    return read_radiograph if cache is None else DecodeCache(cache.folder, cache.max_bytes).read
 
 
 def check_prediction(prediction: Prediction, sizes: Sequence[Size], findings: int, name: str) -> None:
