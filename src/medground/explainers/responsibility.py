@@ -13,6 +13,7 @@ answer, the objects are responsible without which it would not. ``extras["added"
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
@@ -27,7 +28,7 @@ from medground.explainers.base import FILLS, Attribution, Fill, Pixels, Pool, Ta
 _NEAR, _STEP = 1e-3, 1e-3
 _LEAST = 64
 _MOSTLY = 0.5
-"""What an addition needs counts where it needs it in half of the pictures at least; the rest is chance of a place."""
+"""What is needed in half of the pictures at least counts; the rest is chance of a place."""
 
 
 class Responsibility:
@@ -37,7 +38,6 @@ class Responsibility:
         empty: what a cell without an object looks like; where no cell of a picture does, every cell is an object.
         budget: model calls of one explanation at most, the search for large sets stops there; at least 64.
         sets: rounds of the search for sets of two and more objects.
-        worlds: pictures with something added, in which the objects of an answer *no* are asked about.
         donors: kinds of objects of the pool that are added, at most.
         kinds: phrases that can stand for one another, a group each; None: colours, shapes and directions.
     """
@@ -49,18 +49,17 @@ class Responsibility:
         empty: Fill = "white",
         budget: int = 570,
         sets: int = 3,
-        worlds: int = 8,
         donors: int = 16,
         kinds: list[list[str]] | None = None,
     ) -> None:
-        if budget < _LEAST or min(sets, worlds, donors) < 1:
+        if budget < _LEAST or min(sets, donors) < 1:
             raise ConfigError(
-                "responsibility needs a budget of 64 calls, one set, one world and one donor",
-                got=(budget, sets, worlds, donors),
+                "responsibility needs a budget of 64 calls, one set and one donor",
+                got=(budget, sets, donors),
             )
         if empty not in FILLS:
             raise ConfigError("unknown fill", expected=", ".join(FILLS), got=empty)
-        self.empty, self.budget, self.sets, self.worlds, self.donors = empty, budget, sets, worlds, donors
+        self.empty, self.budget, self.sets, self.donors = empty, budget, sets, donors
         self.kinds: Kinds = KINDS if kinds is None else kinds
 
     def calls(self, words: int, cells: int, pool: int) -> int:  # noqa: ARG002  # the contract of all explainers
@@ -93,23 +92,41 @@ class Responsibility:
         by_cell[objects], gone = self._removals(asked, tiles, objects)
         if gone is not None:
             return by_cell, None, picture_of(self._emptied(tiles, objects, gone[None]), asked.grid)[0]
-        added, worlds = np.zeros(len(tiles)), []
+        added = np.zeros(len(tiles))
         try:
             free = np.setdiff1d(np.arange(len(tiles)), objects)
-            worlds = self._additions(asked, tiles, free, added) or self._additions(asked, tiles, objects, added)
-            if worlds and not added.any():
-                ((cell, shown),) = worlds
-                others = objects[objects != cell]
-                by_cell[others], _ = self._removals(asked, shown, others)
+            worlds = self._additions(asked, tiles, free) or self._additions(asked, tiles, objects)
+            if not worlds:
                 return by_cell, added, None
-            for cell, shown in worlds:
-                others = objects[objects != cell]
-                restored = self._without(asked, shown, others, np.eye(others.size, dtype=bool)) >= 0
-                by_cell[others] += restored / len(worlds)
-            by_cell[by_cell < _MOSTLY] = 0
+            if not worlds[0].cells.size:
+                others = objects[objects != worlds[0].cell]
+                by_cell[others], _ = self._removals(asked, worlds[0].tiles, others)
+                return by_cell, added, None
+            told, by_cell = self._needed(asked, worlds, objects)
+            for world in told:
+                added[world.cells] = 1
+            return by_cell, added, picture_of(told[0].tiles[None], asked.grid)[0]
         except SpentError:
-            pass
-        return by_cell, added, picture_of(worlds[0][1][None], asked.grid)[0] if worlds else None
+            return by_cell, added, None
+
+    def _needed(
+        self, asked: _Asked, worlds: Sequence[_World], objects: NDArray[np.int64]
+    ) -> tuple[list[_World], Table]:
+        """Return the plainest of the pictures with something added, and how often the answer there needs each cell.
+
+        An object is needed where the answer is the old one without it. Plainest is where the fewest are, of the
+        pictures in which these and the added one are enough. A second anchor can turn an answer too, with more help.
+        """
+        needed, enough = np.zeros((len(worlds), asked.grid**2), bool), np.zeros(len(worlds), bool)
+        for k, world in enumerate(worlds):
+            others = objects[objects != world.cell]
+            removed = np.eye(others.size, dtype=bool)
+            needed[k, others] = self._without(asked, world.tiles, others, removed) >= 0
+            enough[k] = self._without(asked, world.tiles, others, ~needed[k, others][None])[0] < 0
+        fewest = np.where(enough, needed.sum(1), needed.shape[1])
+        chosen = np.flatnonzero(fewest == fewest.min())
+        shares = needed[chosen].mean(0)
+        return [worlds[int(k)] for k in chosen], np.where(shares < _MOSTLY, 0.0, shares)
 
     def _removals(self, asked: _Asked, tiles: Pixels, objects: NDArray[np.int64]) -> tuple[Table, Flags | None]:
         looks = [_look(tile) for tile in tiles[objects]]
@@ -128,44 +145,47 @@ class Responsibility:
     def _without(self, asked: _Asked, tiles: Pixels, objects: NDArray[np.int64], removed: Flags) -> Table:
         return asked.margins(picture_of(self._emptied(tiles, objects, removed), asked.grid))
 
-    def _additions(
-        self, asked: _Asked, tiles: Pixels, cells: NDArray[np.int64], added: Table
-    ) -> list[tuple[int, Pixels]]:
-        """Return cells with pictures in which an object was put there and the answer is another; marks ``added``.
+    def _additions(self, asked: _Asked, tiles: Pixels, cells: NDArray[np.int64]) -> list[_World]:
+        """Return a picture for each object of the pool that changes the answer when put on one of some cells.
 
-        Where none changes the answer, the one that comes nearest, with nothing marked; none where nothing comes nearer.
-        What the picture shows once already, such as the anchor of a relation, is added a second time only where nothing
-        else changes the answer.
+        Where none does, the one picture that comes nearest to it, with no cells; none where nothing comes nearer.
         """
-        kinds, copies = self._donors(asked, tiles)
-        nearest: tuple[float, list[tuple[int, Pixels]]] = (asked.lead - _STEP, [])
-        for chosen in (copies != 1, copies == 1):
-            trials = [(int(cell), kind) for kind in np.flatnonzero(chosen) for cell in cells]
-            pictures = np.repeat(tiles[None], len(trials), 0)
-            for picture, (cell, kind) in zip(pictures, trials, strict=True):
-                picture[cell] = kinds[kind]
-            if not trials:
-                continue
-            margins = asked.margins(picture_of(pictures, asked.grid)).reshape(-1, len(cells))
-            if margins.min() < nearest[0]:
-                at = int(margins.argmin())
-                nearest = float(margins.min()), [(trials[at][0], pictures[at])]
-            if (margins < 0).any():
-                added[cells] = (margins < 0).any(0)
-                best = margins.argmin(0)
-                order = [c for c in np.argsort(margins.min(0), kind="stable") if added[cells[c]]][: self.worlds]
-                return [(int(cells[c]), pictures[best[c] * len(cells) + c]) for c in order]
-        return nearest[1]
+        kinds = self._donors(asked, tiles)
+        pictures = np.repeat(tiles[None], len(kinds) * len(cells), 0)
+        trials = [(kind, int(cell)) for kind in range(len(kinds)) for cell in cells]
+        for picture, (kind, cell) in zip(pictures, trials, strict=True):
+            picture[cell] = kinds[kind]
+        if not trials:
+            return []
+        margins = asked.margins(picture_of(pictures, asked.grid)).reshape(len(kinds), len(cells))
+        best = margins.argmin(1)
 
-    def _donors(self, asked: _Asked, tiles: Pixels) -> tuple[list[Pixels], NDArray[np.int64]]:
-        """Return the different objects of the pool in the order in which they come, and copies in this picture."""
+        def world(kind: int, changed: NDArray[np.int64]) -> _World:
+            return _World(int(cells[best[kind]]), pictures[kind * len(cells) + best[kind]], changed)
+
+        changing = [world(k, cells[row < 0]) for k, row in enumerate(margins) if row.min() < 0]
+        nearest = int(margins.min(1).argmin())
+        if not changing and margins.min() < asked.lead - _STEP:
+            return [world(nearest, cells[:0])]
+        return changing
+
+    def _donors(self, asked: _Asked, tiles: Pixels) -> list[Pixels]:
+        """Return the different objects of a picture and its pool, in the order in which they come."""
         kinds: dict[bytes, Pixels] = {}
         for shown in [tiles, *(tiles_of(image, asked.grid) for image in asked.images)]:
             for tile in shown[self._is_object(shown)]:
                 if len(kinds) < self.donors:
                     kinds.setdefault(_look(tile), tile)
-        here = [_look(tile) for tile in tiles]
-        return list(kinds.values()), np.array([here.count(look) for look in kinds], np.int64)
+        return list(kinds.values())
+
+
+@dataclass(frozen=True)
+class _World:
+    """A picture with an object put on a cell; ``cells`` are all on which it changes the answer."""
+
+    cell: int
+    tiles: Pixels
+    cells: NDArray[np.int64]
 
 
 class _Asked:
