@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import logging
 import os
+import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -91,3 +95,27 @@ def small_runs() -> dict[str, dict[str, Any]]:
         "cxreasondial": run("cxreasondial", "small_chat", phantoms=4),
         "medical_checklist": run("medical_checklist", "reference", pairs=4),
     }
+
+
+@pytest.fixture(scope="session")
+def object_server() -> Iterator[str]:
+    """The address of a local server that speaks the protocol of S3."""
+    server = pytest.importorskip("moto.server", reason="moto is not installed")
+    pytest.importorskip("obstore", reason="obstore is not installed")
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    running = server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    running.start()
+    yield "http://{}:{}".format(*running.get_host_and_port())
+    running.stop()
+
+
+@pytest.fixture
+def bucket(object_server: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
+    """The address of an empty bucket (``s3://...``), with the environment set so that it is reached."""
+    name = "b" + hashlib.sha256(request.node.nodeid.encode()).hexdigest()[:20]
+    for key in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(key, "test")
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", object_server)
+    urllib.request.urlopen(urllib.request.Request(f"{object_server}/{name}", method="PUT")).close()
+    return f"s3://{name}"

@@ -39,7 +39,8 @@ ALLOWED: dict[str, set[str]] = {
         "readers",
         "judges",
     },
-    "running": LEAVES | {"benchmarks.base", "benchmarks.requests", "benchmarks.results"},
+    "storage": LEAVES,
+    "running": LEAVES | {"storage", "benchmarks.base", "benchmarks.requests", "benchmarks.results"},
 }
 
 

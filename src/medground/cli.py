@@ -39,6 +39,7 @@ RunFileArg = Annotated[Path, typer.Argument(metavar="FILE", help="the run file (
 RunArg = Annotated[Path, typer.Argument(metavar="RUN", help="a run folder")]
 Set = Annotated[list[str] | None, typer.Option("--set", metavar="a.b=c", help="override a key of the run file")]
 Out = Annotated[Path, typer.Option("--out", help="folder of run folders")]
+Place = Annotated[str, typer.Option("--out", help="folder of run folders, or an address such as s3://bucket/runs")]
 Protocol = Annotated[str | None, typer.Option("--protocol", help="a name, a YAML file or '{base: xbench, ..}'")]
 Reader = Annotated[str | None, typer.Option("--reader", help="what replies mean: a name or '{name: llm, ..}'")]
 Judge = Annotated[str | None, typer.Option("--judge", help="who judges replies: a name or '{name: llm, ..}'")]
@@ -80,9 +81,12 @@ class Form(StrEnum):
 def run(
     file: RunFileArg,
     set_: Set = None,
-    out: Out = Path("runs"),
+    out: Place = "runs",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="say what would be done and how long it takes")] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="remove an earlier run of this name first")] = False,
+    shard: Annotated[
+        str | None, typer.Option("--shard", metavar="I/N", help="compute every N-th chunk; `medground merge` ends it")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Run a run file, or go on with it where it stopped."""
@@ -93,7 +97,28 @@ def run(
 
         terminal.show_estimates(running.estimates(file, set_ or [], out), as_json=json)
         return
+    if shard is not None:
+        if fresh:
+            raise typer.BadParameter("a shard cannot remove what others have computed", param_hint="--fresh")
+        raise typer.Exit(running.run_shard(file, set_ or [], out, shard, as_json=json))
     raise typer.Exit(running.run(file, set_ or [], out, fresh=fresh, as_json=json))
+
+
+@app.command()
+def merge(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="a run folder, or the address of a run")],
+    out: Annotated[
+        Path, typer.Option("--out", help="folder of run folders, for a run that comes from an address")
+    ] = Path("runs"),
+    json: Json = False,
+) -> None:
+    """Make the summary of a run from its shards; nothing is computed, and what is missing is named."""
+    from medground import terminal
+    from medground.commands import merge as merging
+
+    report = merging.merge_run(run, out)
+    terminal.show_run(report, as_json=json)
+    raise typer.Exit(3 if report.failures else 0)
 
 
 @app.command()

@@ -22,6 +22,11 @@ from medground.running.estimate import TaskEstimate, estimate
 from medground.running.options import Options
 from medground.running.progress import Progress, progress_on
 from medground.running.run import RunReport, execute
+from medground.running.shard_session import ShardReport, execute_shard
+from medground.running.shards import Shard
+from medground.shard_replies import replies_of_shard
+from medground.storage import open_storage
+from medground.storage.opening import joined
 
 
 @dataclass(frozen=True)
@@ -41,20 +46,59 @@ class Session:
     datasets: Sequence[Entry]
 
 
-def run_file(file: Path, overrides: Sequence[str] = (), out: Path = Path("runs"), *, fresh: bool = False) -> RunReport:
+def run_file(
+    file: Path, overrides: Sequence[str] = (), out: Path | str = Path("runs"), *, fresh: bool = False
+) -> RunReport:
     """Run a run file in ``out/<name>``, or go on with it; what ``medground run`` does.
 
     Raises:
         MedgroundError: whatever a user can mend.
     """
     run = read_run_file(file, overrides)
-    return run_session(assemble(run, file.resolve().parent), out / run.name, fresh=fresh, progress=progress_on())
+    place = joined(out, run.name)
+    return run_session(assemble(run, file.resolve().parent), place, fresh=fresh, progress=progress_on())
+
+
+def run_shard(file: Path, shard: Shard, overrides: Sequence[str] = (), out: Path | str = Path("runs")) -> ShardReport:
+    """Compute one shard of a run file in ``out/<name>``; what ``medground run --shard`` does.
+
+    Raises:
+        MedgroundError: whatever a user can mend.
+    """
+    run = read_run_file(file, overrides)
+    session, place, progress = assemble(run, file.resolve().parent), joined(out, run.name), progress_on()
+    for note in [*session.benchmark.notes(), *plausible(session)]:
+        progress.say(note)
+    with replies_of_shard(open_storage(place), shard):
+        return execute_shard(
+            session.benchmark,
+            place,
+            shard,
+            config=session.run.model_dump(mode="json", exclude_none=True),
+            options=engine_options(session.run),
+            progress=progress,
+        )
 
 
 def run_session(
-    session: Session, folder: Path, *, fresh: bool = False, own: bool = True, progress: Progress | None = None
+    session: Session,
+    folder: Path | str,
+    *,
+    fresh: bool = False,
+    own: bool = True,
+    merging: bool = False,
+    progress: Progress | None = None,
 ) -> RunReport:
-    """Carry out an assembled run in a folder; ``own=False``: as another reading of the run that is there."""
+    """Carry out an assembled run in a folder or behind an address.
+
+    Args:
+        session: the run.
+        folder: where.
+        fresh: remove an earlier run first.
+        own: whether this is the run file's own reading; else another reading of the run that is there.
+        merging: whether shards have computed everything.
+        progress: what is told about it.
+    """
     progress = progress or Progress()
     for note in session.benchmark.notes():
         progress.say(note)
@@ -70,6 +114,7 @@ def run_session(
         options=engine_options(session.run),
         fresh=fresh,
         own=own,
+        merging=merging,
         progress=progress,
         before=look,
     )
@@ -99,13 +144,13 @@ def plausible(session: Session) -> list[str]:
     return lines
 
 
-def estimate_file(file: Path, overrides: Sequence[str] = (), out: Path = Path("runs")) -> list[TaskEstimate]:
+def estimate_file(file: Path, overrides: Sequence[str] = (), out: Path | str = Path("runs")) -> list[TaskEstimate]:
     """Return what a run would cost: every unfinished task is opened and its first batch is timed."""
     run = read_run_file(file, overrides)
-    return estimate_run(assemble(run, file.resolve().parent), out / run.name)
+    return estimate_run(assemble(run, file.resolve().parent), joined(out, run.name))
 
 
-def estimate_run(session: Session, folder: Path) -> list[TaskEstimate]:
+def estimate_run(session: Session, folder: Path | str) -> list[TaskEstimate]:
     """Return what an assembled run would cost in a folder."""
     return estimate(session.benchmark, folder, options=engine_options(session.run), measure=True)
 

@@ -25,10 +25,10 @@ from medground.benchmarks.limits import Checked, check_limits, read_limits
 from medground.config import RunFile, parse_components, parse_run_file, read_mapping
 from medground.errors import ConfigError, RunError, did_you_mean
 from medground.models.capabilities import capabilities_of
-from medground.running.files import write_atomic
 from medground.running.progress import Progress
 from medground.running.run import RunReport
 from medground.session import assemble, run_session, unique_labels
+from medground.storage.files import write_atomic
 
 FORMAT = 1
 FILE = "suite.json"

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from medground.running.estimate import TaskEstimate
     from medground.running.fsck import Integrity
     from medground.running.run import RunReport
+    from medground.running.shard_session import ShardReport
     from medground.suite import SuiteReport
     from medground.verification.verify import CaseResult
 
@@ -44,6 +45,19 @@ def show_run(report: RunReport, *, as_json: bool) -> None:
     if seconds:
         _echo("seconds: " + ", ".join(f"{stage} {spent:.1f}" for stage, spent in seconds.items()))
     _echo(f"run: {report.folder}\nreport: medground report {report.folder}")
+
+
+def show_shard(report: ShardReport, *, as_json: bool) -> None:
+    """Show what a shard has done, and what comes next."""
+    shard = report.shard
+    if as_json:
+        counts = {"chunks": report.chunks, "reused": report.reused, "failures": report.failures}
+        _print_json({"folder": str(report.folder), "shard": [shard.index, shard.of], **counts})
+        return
+    _echo(
+        f"shard {shard.index} of {shard.of}: {report.chunks} chunks ({report.reused} reused), {report.failures} failed"
+    )
+    _echo(f"run: {report.folder}\nwhen every shard has ended: medground merge {report.folder}")
 
 
 def show_suite(report: SuiteReport, *, as_json: bool) -> None:

@@ -193,7 +193,7 @@ def _main():
     parser.add_argument("folder", type=Path)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--die-after", type=float, help="seconds after the first call of the model")
-    parser.add_argument("--die-at-sync", type=int, help="instead of the n-th time that something reaches the disk")
+    parser.add_argument("--die-at-write", type=int, help="instead of the n-th wait for the disk or taking of a name")
     parser.add_argument("--file-limit", type=int, help="no file may grow beyond this many bytes")
     parser.add_argument("--wait", action="store_true", help="say 'ready' at the first call of the model, then hang")
     args = parser.parse_args()
@@ -203,9 +203,13 @@ def _main():
         probe.on_infer = lambda n: n == 1 and threading.Timer(args.die_after, _die).start()
     if args.wait:
         probe.on_infer = lambda n: (sys.stdout.write("ready\n"), sys.stdout.flush(), time.sleep(600))
-    if args.die_at_sync is not None:
-        syncs, fsync = iter(range(1, 10**6)), os.fsync
-        os.fsync = lambda handle: _die() if next(syncs) == args.die_at_sync else fsync(handle)
+    if args.die_at_write is not None:
+        writes = iter(range(1, 10**6))
+
+        def dying(write):
+            return lambda *given: _die() if next(writes) == args.die_at_write else write(*given)
+
+        os.fsync, Path.replace = dying(os.fsync), dying(Path.replace)
     if args.file_limit:
         import resource
 

@@ -16,8 +16,10 @@ from medground.running.chunks import (
     chunk_files,
     encode_rows,
     read_receipt,
+    read_table,
     write_chunk,
 )
+from medground.storage import FolderStorage
 
 SCHEMA = pl.Schema({"id": pl.String, "x": pl.Float64, "counts": pl.List(pl.Int32)})
 ROWS = [{"id": "a", "x": 0.1, "counts": np.arange(3)}, {"id": "b", "x": None, "counts": [1]}]
@@ -25,7 +27,7 @@ ROWS = [{"id": "a", "x": 0.1, "counts": np.arange(3)}, {"id": "b", "x": None, "c
 
 @pytest.fixture
 def written(tmp_path):
-    files = chunk_files(tmp_path, ("m", "d"), "00000-abc")
+    files = chunk_files(FolderStorage(tmp_path), "rows", ("m", "d"), "00000-abc")
     arrays = pack_arrays([("a", {"map": np.ones(2)})])
     receipt = write_chunk(files, encode_rows(ROWS, SCHEMA), arrays, 2, [Failure("b", "cut", "cut | where: b")])
     return files, receipt
@@ -36,7 +38,7 @@ def test_a_chunk_comes_back(written):
     assert read_receipt(files) == receipt
     assert receipt.items == 2
     assert receipt.failures == (Failure("b", "cut", "cut | where: b"),)
-    frame = pl.read_parquet(files.table)
+    frame = read_table(files)
     assert frame.schema == SCHEMA
     assert frame.to_dicts() == [
         {"id": "a", "x": 0.1, "counts": [0, 1, 2]},
@@ -46,12 +48,12 @@ def test_a_chunk_comes_back(written):
 
 def test_files_lie_where_the_design_says(written, tmp_path):
     names = sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file())
-    assert names == ["m/d/00000-abc.json", "m/d/00000-abc.npz", "m/d/00000-abc.parquet"]
+    assert names == ["rows/m/d/00000-abc.json", "rows/m/d/00000-abc.npz", "rows/m/d/00000-abc.parquet"]
 
 
 def test_without_a_receipt_a_chunk_is_not_finished(written):
     files, _ = written
-    files.receipt.unlink()
+    files.storage.delete(files.receipt)
     assert read_receipt(files) is None
 
 
@@ -59,7 +61,7 @@ def test_without_a_receipt_a_chunk_is_not_finished(written):
 @pytest.mark.parametrize("damage", ["cut", "emptied", "one bit", "removed"])
 def test_damage_is_found(written, which, damage):
     files, _ = written
-    path = getattr(files, which)
+    path = files.storage.path(getattr(files, which))
     data = path.read_bytes()
     if damage == "removed":
         path.unlink()
@@ -76,7 +78,8 @@ def test_damage_is_found(written, which, damage):
 
 def test_a_changed_reason_is_found_too(written):
     files, _ = written
-    files.receipt.write_text(files.receipt.read_text().replace("cut", "fine"))
+    path = files.storage.path(files.receipt)
+    path.write_text(path.read_text().replace("cut", "fine"))
     with pytest.raises(DamagedChunkError, match="json is not what was written"):
         read_receipt(files)
 
@@ -89,7 +92,7 @@ def test_a_receipt_of_another_shape_is_damage(written, text):
     record = json.loads(text)
     if isinstance(record, dict):
         text = json.dumps(record | {"seal": hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()})
-    files.receipt.write_text(text)
+    files.storage.put(files.receipt, text.encode())
     with pytest.raises(DamagedChunkError, match="cannot be read"):
         read_receipt(files)
 

@@ -35,14 +35,14 @@ def test_killed_at_a_random_moment(fake, tmp_path, contents, uninterrupted, seed
     assert contents(tmp_path) == uninterrupted
 
 
-# Of a chunk: arrays, predictions and their receipt, rows and their receipt: the bytes of each, and its name.
-@pytest.mark.parametrize("sync", [1, 3, *range(5, 15), 40])
-def test_killed_at_every_kind_of_write(fake, tmp_path, contents, uninterrupted, sync):
-    done = start(fake, tmp_path, "--workers", 0, "--die-at-sync", sync)
+# Of a chunk: arrays, predictions, their receipt and rows take names; then the rows' receipt, which is waited for.
+@pytest.mark.parametrize("write", [1, 2, 3, *range(6, 14), 30])
+def test_killed_at_every_kind_of_write(fake, tmp_path, contents, uninterrupted, write):
+    done = start(fake, tmp_path, "--workers", 0, "--die-at-write", write)
     assert done.returncode == -signal.SIGKILL, done.stderr
     report = execute(fake.two_tasks(), tmp_path, options=Options(chunk=4, workers=2, on_error="skip"))
     # Without workers nothing is under way but the chunk that is being written; two files were written before.
-    assert report.reused == max(0, (sync - 4) // 10)
+    assert report.reused == max(0, (write - 7) // 6)
     assert contents(tmp_path) == uninterrupted
 
 

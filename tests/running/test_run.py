@@ -16,6 +16,7 @@ from medground.errors import RunError
 from medground.running.options import Options, available_cores
 from medground.running.progress import Progress
 from medground.running.run import execute, torch_threads
+from medground.storage import FolderStorage
 
 
 class Listener(Progress):
@@ -328,7 +329,7 @@ def test_the_folder_of_another_benchmark_is_refused(fake, tmp_path):
 
 
 def test_a_disk_that_fills_up_keeps_every_chunk_that_fitted(fake, tmp_path, monkeypatch, contents):
-    fsync, left = os.fsync, [20]
+    fsync, left = os.fsync, [6]
 
     def nearly_full(handle):
         left[0] -= 1
@@ -363,9 +364,9 @@ def test_torch_threads_are_chosen_once_and_kept(fake, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("value", ["", "0", "2,1"])
-def test_torch_threads_follow_the_cores_without_a_number(monkeypatch, value):
+def test_torch_threads_follow_the_cores_without_a_number(monkeypatch, tmp_path, value):
     monkeypatch.setenv("OMP_NUM_THREADS", value)
-    assert torch_threads(Options(), None) == available_cores()
+    assert torch_threads(Options(), None, FolderStorage(tmp_path)) == available_cores()
 
 
 def test_devices_are_those_that_torch_sees(fake, tmp_path, monkeypatch):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from medground.errors import ConfigError
 from medground.importing.lines import Line, Wishes
-from medground.running.files import write_atomic
+from medground.storage.files import write_atomic
 
 FORMS: Mapping[str, str] = {
     "coco": "a COCO file: instances.json",

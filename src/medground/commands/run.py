@@ -9,22 +9,40 @@ from typing import Any
 from medground import session, terminal
 from medground.benchmarks.limits import Checked, Outcome, check_limits, read_limits, worst
 from medground.config import read_mapping
+from medground.errors import ConfigError
 from medground.running.estimate import TaskEstimate
 from medground.running.progress import progress_on
+from medground.running.shards import parse_shard
+from medground.storage import is_address
 from medground.suite import is_suite, read_suite, run_suite
 
 LIMIT_FAILED, FINISHED_WITH_FAILURES = 5, 3
 """Exit codes of a run that ended: a stated limit failed or cannot be told; items failed and were skipped."""
 
 
-def run(file: Path, overrides: Sequence[str], out: Path, *, fresh: bool, as_json: bool) -> int:
+def run_shard(file: Path, overrides: Sequence[str], out: str, text: str, *, as_json: bool) -> int:
+    """Compute one shard of a run file, show what came of it, and return the exit code.
+
+    Raises:
+        MedgroundError: whatever a user can mend.
+    """
+    if is_suite(file):
+        raise ConfigError(
+            "a suite has no shards", where=file, fix="write a run file of each benchmark, and shard those"
+        )
+    report = session.run_shard(file, parse_shard(text), overrides, out)
+    terminal.show_shard(report, as_json=as_json)
+    return FINISHED_WITH_FAILURES if report.failures else 0
+
+
+def run(file: Path, overrides: Sequence[str], out: str, *, fresh: bool, as_json: bool) -> int:
     """Run a run file, show what came of it, and return the exit code.
 
     Raises:
         MedgroundError: whatever a user can mend.
     """
     if is_suite(file):
-        report = run_suite(read_suite(file, overrides), out, fresh=fresh, progress=progress_on())
+        report = run_suite(read_suite(file, overrides), _folder(out), fresh=fresh, progress=progress_on())
         terminal.show_suite(report, as_json=as_json)
         stated = read_mapping(file, overrides).get("limits") or []
         outcome = _shown(report.limits(stated), stated, as_json=as_json)
@@ -36,7 +54,18 @@ def run(file: Path, overrides: Sequence[str], out: Path, *, fresh: bool, as_json
     return _code(outcome, done.failures)
 
 
-def estimates(file: Path, overrides: Sequence[str], out: Path) -> list[TaskEstimate]:
+def _folder(out: str) -> Path:
+    """Return the folder of a suite, which no address can hold.
+
+    Raises:
+        ConfigError: it is an address.
+    """
+    if is_address(out):
+        raise ConfigError("a suite runs in a folder", where="--out", expected="a folder", got=out)
+    return Path(out)
+
+
+def estimates(file: Path, overrides: Sequence[str], out: str) -> list[TaskEstimate]:
     """Return what a run file, or every part of a suite, would cost."""
     if not is_suite(file):
         return session.estimate_file(file, overrides, out)
@@ -45,7 +74,7 @@ def estimates(file: Path, overrides: Sequence[str], out: Path) -> list[TaskEstim
         task
         for part in suite.parts
         for task in session.estimate_run(
-            session.assemble(part.run, suite.base, alone=False), out / suite.name / part.label
+            session.assemble(part.run, suite.base, alone=False), _folder(out) / suite.name / part.label
         )
     ]
 

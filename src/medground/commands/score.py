@@ -96,7 +96,7 @@ def score_run(folder: Path, option: str, choice: Any, progress: Progress | None 
     session = read_session(folder, {option: choice})
     report = run_session(session, folder, own=False, progress=progress)
     reading = session.benchmark.reading[0]
-    return Score(report.summary, reading, folder=report.reading)
+    return Score(report.summary, reading, folder=Path(report.reading))
 
 
 def score_files(cases: Path, maps: Path, protocol: Any) -> Score:

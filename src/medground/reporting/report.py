@@ -16,8 +16,8 @@ from medground.reporting.provenance import provenance
 from medground.reporting.runs import Run, read_run, unique_names
 from medground.reporting.sources import Images
 from medground.reporting.trust.page import render as trust
-from medground.running.files import write_atomic
 from medground.running.reading import reading_path
+from medground.storage.files import write_atomic
 from medground.suite import parts_of
 
 DETAILS = "-details.html"

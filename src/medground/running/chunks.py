@@ -19,14 +19,14 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from medground.errors import RunError
-from medground.running.files import write_atomic
 from medground.running.names import folder_name
+from medground.storage import Storage
+from medground.storage.base import Safety
 
 PREDICTIONS = "predictions"
 READINGS = "readings"
@@ -85,21 +85,22 @@ class Receipt:
 
 @dataclass(frozen=True)
 class ChunkFiles:
-    """Where the files of a chunk lie."""
+    """Where the files of a chunk lie: a storage, and keys in it."""
 
-    table: Path
-    arrays: Path
-    receipt: Path
+    storage: Storage
+    table: str
+    arrays: str
+    receipt: str
 
 
 class DamagedChunkError(Exception):
     """The files of a finished chunk are not what was written; the text says which."""
 
 
-def chunk_files(root: Path, path: Sequence[str], name: str) -> ChunkFiles:
+def chunk_files(storage: Storage, root: str, path: Sequence[str], name: str) -> ChunkFiles:
     """Return where the chunk ``name`` of the task ``path`` lies below ``root``."""
-    stem = root.joinpath(*(folder_name(part) for part in path)) / name
-    return ChunkFiles(*(stem.with_name(f"{name}.{suffix}") for suffix in ("parquet", "npz", "json")))
+    stem = "/".join((root, *(folder_name(part) for part in path), name))
+    return ChunkFiles(storage, f"{stem}.parquet", f"{stem}.npz", f"{stem}.json")
 
 
 def write_chunk(
@@ -110,20 +111,38 @@ def write_chunk(
     failures: Sequence[Failure] = (),
     pictures: Sequence[Picture] = (),
     made_from: str = "",
+    *,
+    safe: Safety = "name",
+    receipt_safe: Safety = "content",
 ) -> Receipt:
     """Write the files of a chunk and, last, its receipt.
+
+    The receipt holds the hashes of the others, so that one which a power cut has not left whole is found out. Waiting
+    for the disk is therefore a matter of how much may have to be computed again, not of what is true.
+
+    Args:
+        files: where they lie.
+        table: the parquet file.
+        arrays: the npz file, if there are arrays.
+        items: how many the chunk holds.
+        failures: the items that could not be read.
+        pictures: the files that were read.
+        made_from: seal of the predictions that rows were made from.
+        safe: what to wait for before the receipt is written.
+        receipt_safe: what to wait for then.
 
     Raises:
         OSError: the disk is full or the folder cannot be written; the chunk then does not count.
     """
+    put = files.storage.put
     if arrays is not None:
-        write_atomic(files.arrays, arrays)
-    write_atomic(files.table, table)
+        put(files.arrays, arrays, safe=safe)
+    put(files.table, table, safe=safe)
     hashed = None if arrays is None else _sha256(arrays)
     receipt = Receipt(items, _sha256(table), hashed, tuple(failures), tuple(pictures), made_from)
     record = {name: value for name, value in asdict(receipt).items() if name != "seal"}
     seal = _seal(record)
-    write_atomic(files.receipt, json.dumps(record | {"seal": seal}, indent=1).encode())
+    put(files.receipt, json.dumps(record | {"seal": seal}, indent=1).encode(), safe=receipt_safe)
     return Receipt(items, receipt.table, hashed, receipt.failures, receipt.pictures, made_from, seal)
 
 
@@ -163,41 +182,52 @@ def read_receipt(files: ChunkFiles) -> Receipt | None:
         DamagedChunkError: a file is missing, cut or changed.
     """
     try:
-        data = files.receipt.read_bytes()
+        data = files.storage.get(files.receipt)
     except FileNotFoundError:
         return None
     receipt = _parse(data, files.receipt)
-    _check(files.table, receipt.table)
+    _checked(files.storage, files.table, receipt.table)
     if receipt.arrays is not None:
-        _check(files.arrays, receipt.arrays)
+        _checked(files.storage, files.arrays, receipt.arrays)
     return receipt
 
 
 def read_content(files: ChunkFiles, receipt: Receipt) -> tuple[bytes, bytes | None]:
     """Return the table and the arrays of a finished chunk, as bytes."""
-    return files.table.read_bytes(), files.arrays.read_bytes() if receipt.arrays is not None else None
+    arrays = files.storage.get(files.arrays) if receipt.arrays is not None else None
+    return files.storage.get(files.table), arrays
 
 
-def _parse(data: bytes, path: Path) -> Receipt:
+def read_table(files: ChunkFiles) -> pl.DataFrame:
+    """Return the table of a finished chunk."""
+    return pl.read_parquet(io.BytesIO(files.storage.get(files.table)))
+
+
+def _parse(data: bytes, key: str) -> Receipt:
+    name = _file(key)
     try:
         record = json.loads(data)
         seal = record.pop("seal")
         if seal != _seal(record):
-            raise DamagedChunkError(f"{path.name} is not what was written")
+            raise DamagedChunkError(f"{name} is not what was written")
         failures = tuple(Failure(**failure) for failure in record.pop("failures"))
         pictures = tuple(Picture(**picture) for picture in record.pop("pictures"))
         return Receipt(**record, failures=failures, pictures=pictures, seal=seal)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise DamagedChunkError(f"{path.name} cannot be read") from error
+        raise DamagedChunkError(f"{name} cannot be read") from error
 
 
-def _check(path: Path, expected: str) -> None:
+def _checked(storage: Storage, key: str, expected: str) -> None:
     try:
-        content = _sha256(path.read_bytes())
+        data = storage.get(key)
     except FileNotFoundError:
-        raise DamagedChunkError(f"{path.name} is missing") from None
-    if content != expected:
-        raise DamagedChunkError(f"{path.name} is not what was written ({path.stat().st_size} bytes)")
+        raise DamagedChunkError(f"{_file(key)} is missing") from None
+    if _sha256(data) != expected:
+        raise DamagedChunkError(f"{_file(key)} is not what was written ({len(data)} bytes)")
+
+
+def _file(key: str) -> str:
+    return key.rpartition("/")[2]
 
 
 def _seal(record: Mapping[str, Any]) -> str:

@@ -26,6 +26,7 @@ from medground.running.predictions import as_kept, encode
 from medground.running.profile import Profile
 from medground.running.run import plan_run, previous_manifest, reading_folder, torch_threads, unfinished
 from medground.running.threads import fixed_torch_threads
+from medground.storage import Storage, open_storage
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class TaskEstimate:
 
 
 def estimate(
-    benchmark: Benchmark, folder: Path, *, options: Options | None = None, measure: bool = False
+    benchmark: Benchmark, folder: Path | str, *, options: Options | None = None, measure: bool = False
 ) -> list[TaskEstimate]:
     """Return what each task of a run in ``folder`` would cost.
 
@@ -66,9 +67,10 @@ def estimate(
         RunError: there is nothing to run.
     """
     options = options or Options()
-    threads = torch_threads(options, previous_manifest(folder, lambda _: None))
+    storage = open_storage(folder)
+    threads = torch_threads(options, previous_manifest(storage, lambda _: None), storage)
     plan = plan_run(benchmark, options, threads)
-    finished = _Finished(folder, reading_folder(benchmark))
+    finished = _Finished(storage, reading_folder(benchmark))
     with fixed_torch_threads(threads) as opened:
         estimates = []
         for planned, todo in unfinished(plan, finished, options):
@@ -81,11 +83,12 @@ def estimate(
 class _Finished:
     """Looks up finished chunks, and what they take on the disk."""
 
-    def __init__(self, folder: Path, reading: str) -> None:
-        self._said, self._rows = folder / PREDICTIONS, folder / READINGS / reading / "rows"
+    def __init__(self, storage: Storage, reading: str) -> None:
+        self._storage, self._rows = storage, f"{READINGS}/{reading}/rows"
 
     def _files(self, chunk: Chunk) -> tuple[ChunkFiles, ChunkFiles]:
-        return chunk_files(self._said, chunk.path, chunk.name), chunk_files(self._rows, chunk.path, chunk.rows_name)
+        said = chunk_files(self._storage, PREDICTIONS, chunk.path, chunk.name)
+        return said, chunk_files(self._storage, self._rows, chunk.path, chunk.rows_name)
 
     def __call__(self, chunk: Chunk) -> Receipt | None:
         try:
@@ -95,12 +98,17 @@ class _Finished:
 
     def bytes_per_item(self, planned: TaskPlan) -> float | None:
         sizes, items = 0, 0
+        stored: dict[str, int] = {}
+        for root in dict.fromkeys(key.rpartition("/")[0] for c in planned.chunks[:1] for key in self._keys(c)):
+            stored |= {one.key: one.size for one in self._storage.list(f"{root}/")}
         for chunk in planned.chunks:
             if self(chunk) is not None:
-                files = [f for part in self._files(chunk) for f in (part.table, part.arrays, part.receipt)]
-                sizes += sum(f.stat().st_size for f in files if f.exists())
+                sizes += sum(stored.get(key, 0) for key in self._keys(chunk))
                 items += len(chunk.items)
         return sizes / items if items else None
+
+    def _keys(self, chunk: Chunk) -> list[str]:
+        return [key for part in self._files(chunk) for key in (part.table, part.arrays, part.receipt)]
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import Any
 from medground.errors import RunError
 from medground.running.chunks import PREDICTIONS, READINGS, ChunkFiles, DamagedChunkError, Receipt, read_receipt
 from medground.running.reading import read_manifest
+from medground.storage import FolderStorage
 
 SUMS = "sums.json"
 """SHA-256 of a reading's summary and tables, written with them."""
@@ -50,8 +51,8 @@ def check_folder(folder: Path, *, answers: bool = True) -> Integrity:
     roots = [folder / PREDICTIONS] if answers else []
     readings = sorted(path for path in (folder / READINGS).glob("*") if path.is_dir())
     for root in (*roots, *(part for reading in readings for part in (reading / "replies", reading / "rows"))):
-        for task, chunk in _chunks(root):
-            place = chunk.receipt.relative_to(folder)
+        for task, chunk in _chunks(root, folder):
+            place = Path(chunk.receipt)
             try:
                 receipt = read_receipt(chunk)
             except DamagedChunkError as error:
@@ -88,12 +89,14 @@ def sums_of(files: Mapping[str, bytes]) -> bytes:
     return json.dumps(hashes, indent=1).encode()
 
 
-def _chunks(root: Path) -> Iterator[tuple[str, ChunkFiles]]:
+def _chunks(root: Path, folder: Path) -> Iterator[tuple[str, ChunkFiles]]:
     """Yield (task, files) of every chunk below a root, finished or not."""
+    storage = FolderStorage(folder)
     stems = {path.with_suffix("") for path in root.rglob("*") if path.suffix in {".json", ".parquet", ".npz"}}
     for stem in sorted(stems):
-        parts = (stem.with_name(f"{stem.name}.{suffix}") for suffix in ("parquet", "npz", "json"))
-        yield stem.parent.relative_to(root).as_posix(), ChunkFiles(*parts)
+        key = stem.relative_to(folder).as_posix()
+        parts = (f"{key}.{suffix}" for suffix in ("parquet", "npz", "json"))
+        yield stem.parent.relative_to(root).as_posix(), ChunkFiles(storage, *parts)
 
 
 def _origin(
@@ -105,7 +108,7 @@ def _origin(
         return []
     if not receipt.made_from or not seals or (task, receipt.made_from) in seals:
         return []
-    return [f"{chunk.receipt.relative_to(folder)}: made of predictions that are not here"]
+    return [f"{chunk.receipt}: made of predictions that are not here"]
 
 
 def _sums(reading: Path, folder: Path) -> tuple[int, list[str]]:

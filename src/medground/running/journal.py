@@ -21,11 +21,11 @@ class Journal:
     """The journal of one chunk.
 
     Args:
-        path: its file; made with the first record.
+        path: its file; made with the first record. None: there is none, and what a kill ends is asked again.
         chunk: name of the chunk: records of another are ignored.
     """
 
-    def __init__(self, path: Path, chunk: str) -> None:
+    def __init__(self, path: Path | None, chunk: str) -> None:
         self._path, self._chunk = path, chunk
         self._lock = threading.Lock()
 
@@ -35,6 +35,8 @@ class Journal:
         Raises:
             OSError: the disk is full or the folder cannot be written.
         """
+        if self._path is None:
+            return
         table, arrays = predictions.encode([transcript])
         body = table + (arrays or b"")
         head = {
@@ -53,7 +55,7 @@ class Journal:
     def read(self) -> dict[str, Transcript]:
         """Return item id -> what was said, of the records that are whole, and cut off what is not."""
         held: dict[str, Transcript] = {}
-        if not self._path.exists():
+        if self._path is None or not self._path.exists():
             return held
         with self._path.open("r+b") as file:
             whole = 0

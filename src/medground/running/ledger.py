@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from medground.running.files import write_atomic
+from medground.storage import Storage
 
 NAME = "ledger.jsonl"
 
@@ -20,14 +20,15 @@ class SessionLedger:
     """The line of one session.
 
     Args:
-        folder: of the run.
+        storage: of the run.
         started: when the session began.
         reading: folder of the reading that it makes.
+        key: of the file in the storage.
     """
 
-    def __init__(self, folder: Path, started: str, reading: str) -> None:
-        self._path = folder / NAME
-        self._before = self._path.read_bytes() if self._path.is_file() else b""
+    def __init__(self, storage: Storage, started: str, reading: str, key: str = NAME) -> None:
+        self._storage, self._key = storage, key
+        self._before = storage.get(key) if storage.exists(key) else b""
         self._session = {"started": started, "reading": reading}
         self._asked: dict[str, Mapping[str, Any]] = {}
 
@@ -39,7 +40,7 @@ class SessionLedger:
             return
         self._asked[label] = counts
         line = json.dumps(self._session | {"asked": self._asked}, ensure_ascii=True)
-        write_atomic(self._path, self._before + line.encode() + b"\n")
+        self._storage.put(self._key, self._before + line.encode() + b"\n")
 
 
 def read_ledger(folder: Path) -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ from typing import Any
 from medground.errors import LimitError, RunError
 from medground.running.allowance import Allowance
 from medground.running.cast import Cast
+from medground.running.chunk_store import ChunkStore
 from medground.running.independent import Flight, Independent
 from medground.running.lockstep import Lockstep
 from medground.running.measuring import Measuring, Shared
@@ -30,7 +31,6 @@ from medground.running.plan import Chunk, TaskPlan
 from medground.running.pools import Processes, threads
 from medground.running.profile import Profile
 from medground.running.progress import Progress
-from medground.running.store import Store
 from medground.running.threads import fixed_torch_threads
 
 Work = Sequence[tuple[TaskPlan, Sequence[Chunk]]]
@@ -38,7 +38,7 @@ Work = Sequence[tuple[TaskPlan, Sequence[Chunk]]]
 
 def run_local(
     work: Work,
-    store: Store,
+    store: ChunkStore,
     options: Options,
     progress: Progress | None = None,
     opened: Callable[[], None] = lambda: None,

@@ -1,7 +1,7 @@
 """One process a run folder.
 
 The operating system holds the lock and lets go of it when the process ends, however it ends: there is no stale lock.
-The text in the file is only for people.
+The text in the file is only for people. Processes that each work on a shard share the lock of the folder.
 """
 
 from __future__ import annotations
@@ -17,22 +17,34 @@ from medground.errors import RunError
 LOCK_FILE = ".lock"
 
 
-class FolderLock:
-    """An exclusive lock on a folder, held from ``acquire`` to ``release``."""
+class NoLocksError(Exception):
+    """The file system has no locks."""
 
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / LOCK_FILE
+
+class FolderLock:
+    """A lock on a folder, held from ``acquire`` to ``release``.
+
+    Args:
+        folder: made where it does not exist.
+        shared: whether others may hold it too who share it.
+    """
+
+    def __init__(self, folder: Path, *, shared: bool = False) -> None:
+        self._path, self._shared = folder / LOCK_FILE, shared
         self._handle: int | None = None
 
     def acquire(self) -> None:
         """Take the lock.
 
         Raises:
-            RunError: another process, or another run in this process, holds it; or the file system has no locks.
+            RunError: another process, or another run in this process, holds it.
+            NoLocksError: the file system has no locks.
+            OSError: the folder cannot be written.
         """
+        self._path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handle, (fcntl.LOCK_SH if self._shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError:
             holder = os.read(handle, 500).decode(errors="replace").strip()
             os.close(handle)
@@ -44,21 +56,18 @@ class FolderLock:
             ) from None
         except OSError as error:
             os.close(handle)
-            raise RunError(
-                "the run folder cannot be locked",
-                where=self._path,
-                expected="a file system with locks",
-                got=error.strerror,
-                fix="choose a folder on a local disk",
-            ) from error
+            raise NoLocksError(error.strerror) from error
         self._handle = handle
+        if self._shared:
+            return
         note = f"process {os.getpid()} on {platform.node()}, since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC\n"
         _overwrite(handle, note.encode())
 
     def release(self) -> None:
         """Let go of the lock. The empty file stays: removing it could take away the lock of the next process."""
         if self._handle is not None:
-            _overwrite(self._handle, b"")
+            if not self._shared:
+                _overwrite(self._handle, b"")
             os.close(self._handle)
             self._handle = None
 

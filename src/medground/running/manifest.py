@@ -72,11 +72,11 @@ class Manifest:
         torch_threads: int,
         previous: Mapping[str, Any] | None,
     ) -> None:
-        now = environment()
-        first = previous.get("environment", now) if previous else now
-        self.changed = {key: [first.get(key), now[key]] for key in now if first.get(key) != now[key]}
+        here = environment()
+        first = previous.get("environment", here) if previous else here
+        self.changed = {key: [first.get(key), here[key]] for key in here if first.get(key) != here[key]}
         self._session: dict[str, Any] = {
-            "started": _now(),
+            "started": now(),
             "ended": None,
             "outcome": "running or killed",
             "engine": "local",
@@ -113,7 +113,7 @@ class Manifest:
     def end(self, outcome: str, *, reused: int, computed: int) -> None:
         """Close the session: how it ended, chunks found finished, chunks computed in it."""
         self._session |= {
-            "ended": _now(),
+            "ended": now(),
             "outcome": outcome,
             "chunks_reused": reused,
             "chunks_computed": computed,
@@ -121,5 +121,6 @@ class Manifest:
         }
 
 
-def _now() -> str:
+def now() -> str:
+    """Return the time in UTC, to the second, as a manifest writes it."""
     return datetime.now(UTC).isoformat(timespec="seconds")

@@ -17,6 +17,7 @@ from medground.benchmarks.requests import Answer, Answerer, Conversation, Outcom
 from medground.errors import DataError, RunError
 from medground.running.allowance import Allowance
 from medground.running.cast import Cast
+from medground.running.chunk_store import ChunkStore, Kept
 from medground.running.chunks import Failure
 from medground.running.options import Options
 from medground.running.plan import Chunk, TaskPlan
@@ -24,7 +25,6 @@ from medground.running.pools import Processes
 from medground.running.predictions import as_kept
 from medground.running.profile import Profile
 from medground.running.progress import Progress
-from medground.running.store import Kept, Store
 from medground.running.units import Gathering, Unit
 
 _UNWRITTEN_CHUNKS = 3
@@ -47,7 +47,7 @@ class Shared:
     pool: Executor
     writer: Executor
     processes: Processes
-    store: Store
+    store: ChunkStore
     options: Options
     progress: Progress
     cast: Cast
@@ -307,4 +307,5 @@ class Measuring:
         transcripts = [transcript for _, transcript in sorted(gathering.transcripts.items())]
         failures = [failure for i, failure in sorted(gathering.failures.items()) if i in gathering.unsaid]
         pictures = [picture for _, some in sorted(gathering.pictures.items()) for picture in some]
-        return self.shared.store.write_predictions(gathering.chunk, transcripts, failures, pictures)
+        durable = self.planned.task.expensive
+        return self.shared.store.write_predictions(gathering.chunk, transcripts, failures, pictures, durable=durable)

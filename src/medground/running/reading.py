@@ -24,10 +24,13 @@ from medground.running.chunks import (
     chunk_files,
     read_content,
     read_receipt,
+    read_table,
 )
 from medground.running.manifest import FORMAT
 from medground.running.names import folder_name
 from medground.running.predictions import decode
+from medground.storage import FolderStorage, Storage
+from medground.storage.opening import joined
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -36,9 +39,14 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     Raises:
         RunError: the folder holds no run, or its manifest is damaged.
     """
-    path = folder / "manifest.json"
+    return stored_manifest(FolderStorage(folder))
+
+
+def stored_manifest(storage: Storage) -> dict[str, Any]:
+    """Return the manifest of a run in any storage; see :func:`read_manifest`."""
+    path = joined(storage.where, "manifest.json")
     try:
-        manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        manifest: dict[str, Any] = json.loads(storage.get("manifest.json"))
         if manifest["format"] != FORMAT:
             raise RunError(
                 "the run folder was written by another version of medground",
@@ -49,7 +57,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             )
         manifest["settings"]["torch_threads"], manifest["plan"], manifest["reading"]
     except FileNotFoundError:
-        raise RunError("this is not a run folder", where=folder, expected="a manifest.json") from None
+        raise RunError("this is not a run folder", where=storage.where, expected="a manifest.json") from None
     except (ValueError, TypeError, LookupError) as error:
         raise RunError(
             "the manifest cannot be read", where=path, got=error, fix="run the same run file again: it is rewritten"
@@ -130,9 +138,9 @@ def read_rows(folder: Path, path: Sequence[str], reading: str | None = None) -> 
         RunError: the task is unknown, not finished or damaged.
     """
     own = read_manifest(folder)["reading"]
-    root = folder / READINGS / (reading or own) / "rows"
-    files = _row_files(root, folder, path) if reading in (None, own) else _all_rows(root, path)
-    parts = [pl.read_parquet(one.table) for one in files]
+    root = f"{READINGS}/{reading or own}/rows"
+    files = _row_files(root, folder, path) if reading in (None, own) else _all_rows(root, folder, path)
+    parts = [read_table(one) for one in files]
     return pl.concat(parts) if parts else pl.DataFrame()
 
 
@@ -166,29 +174,31 @@ def read_transcripts(folder: Path, path: Sequence[str], only: Collection[str] | 
     Raises:
         RunError: the task is unknown, not finished or damaged.
     """
-    for files, receipt in _finished(folder / PREDICTIONS, folder, path, "chunks"):
+    for files, receipt in _finished(PREDICTIONS, folder, path, "chunks"):
         for transcript in decode(*read_content(files, receipt)):
             if only is None or transcript.item_id in only:
                 yield transcript
 
 
-def _row_files(root: Path, folder: Path, path: Sequence[str]) -> list[ChunkFiles]:
+def _row_files(root: str, folder: Path, path: Sequence[str]) -> list[ChunkFiles]:
     return [files for files, _ in _finished(root, folder, path, "rows")]
 
 
-def _all_rows(root: Path, path: Sequence[str]) -> list[ChunkFiles]:
+def _all_rows(root: str, folder: Path, path: Sequence[str]) -> list[ChunkFiles]:
     """Return the chunks of another reading; it is complete where its summary stands."""
-    task = chunk_files(root, path, "x").table.parent
+    storage = FolderStorage(folder)
+    task = storage.path(chunk_files(storage, root, path, "x").table).parent
     names = sorted(receipt.stem for receipt in task.glob("*.json"))
-    return [chunk_files(root, path, name) for name in names]
+    return [chunk_files(storage, root, path, name) for name in names]
 
 
-def _finished(root: Path, folder: Path, path: Sequence[str], key: str) -> list[tuple[ChunkFiles, Receipt]]:
+def _finished(root: str, folder: Path, path: Sequence[str], key: str) -> list[tuple[ChunkFiles, Receipt]]:
     entries = {tuple(entry["path"]): entry for entry in read_manifest(folder)["plan"]}
     if tuple(path) not in entries:
         known = ", ".join("/".join(known) for known in entries)
         raise RunError("the run has no such task", where=folder, expected=f"one of {known}", got="/".join(path))
-    chunks = [chunk_files(root, path, name) for name in entries[tuple(path)][key]]
+    storage = FolderStorage(folder)
+    chunks = [chunk_files(storage, root, path, name) for name in entries[tuple(path)][key]]
     try:
         receipts = [(files, read_receipt(files)) for files in chunks]
     except DamagedChunkError as error:

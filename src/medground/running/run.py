@@ -25,10 +25,12 @@ from medground.running.options import Options, available_cores
 from medground.running.plan import Chunk, Plan, make_plan
 from medground.running.profile import Profile, total
 from medground.running.progress import Progress
-from medground.running.reading import read_manifest
+from medground.running.reading import stored_manifest
 from medground.running.redact import redact
+from medground.running.shards import agreed_threads, refuse_incomplete
 from medground.running.store import Store
 from medground.running.threads import fixed_torch_threads
+from medground.storage import Storage, is_address
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class RunReport:
     """A finished run.
 
     Attributes:
-        folder: where it lies.
+        folder: where it lies: a folder, or an address.
         reading: folder of the reading that was made.
         items: how many items its tasks have, failed ones included.
         failures: how many of them could not be read.
@@ -46,8 +48,8 @@ class RunReport:
         summary: what the benchmark says.
     """
 
-    folder: Path
-    reading: Path
+    folder: Path | str
+    reading: Path | str
     items: int
     failures: int
     chunks: int
@@ -58,12 +60,13 @@ class RunReport:
 
 def execute(
     benchmark: Benchmark,
-    folder: Path,
+    place: Path | str,
     *,
     config: Mapping[str, Any] | None = None,
     options: Options | None = None,
     fresh: bool = False,
     own: bool = True,
+    merging: bool = False,
     progress: Progress | None = None,
     before: Callable[[], None] = lambda: None,
 ) -> RunReport:
@@ -71,11 +74,12 @@ def execute(
 
     Args:
         benchmark: what to run.
-        folder: the run folder; made where it does not exist.
+        place: the run folder, made where it does not exist, or an address of an object store.
         config: the resolved run file, written to ``run.yaml`` without its secrets.
         options: of the engine.
         fresh: remove an earlier run from the folder first.
         own: whether this is the run file's own reading; another one is written beside it from the same predictions.
+        merging: whether shards have computed everything: nothing is computed here.
         progress: what is told about it.
         before: called once where something of the run's own reading is to be computed, before that; its error ends the
             run. A finished run does not call it.
@@ -89,15 +93,15 @@ def execute(
     if not own:  # what failed when it was asked has failed
         options = replace(options, on_error="skip", retry_failed=False)
     config = redact({"benchmark": {"name": benchmark.name}} if config is None else config)
-    folder = folder.resolve()
-    with Store(folder, config, reading=reading_folder(benchmark), fresh=fresh, own=own, say=progress.say) as store:
-        previous = previous_manifest(folder, progress.say)
-        threads = torch_threads(options, previous)
+    place = place if is_address(place) else Path(place).resolve()
+    with Store(place, config, reading=reading_folder(benchmark), fresh=fresh, own=own, say=progress.say) as store:
+        previous = previous_manifest(store.storage, progress.say)
+        threads = torch_threads(options, previous, store.storage)
         plan = plan_run(benchmark, options, threads)
-        manifest = Manifest(benchmark, store.reading.name, plan, options, threads, previous)
+        manifest = Manifest(benchmark, store.reading_name, plan, options, threads, previous)
         session = _Session(benchmark, store, plan, options, progress, manifest, own)
         try:
-            return session.run(threads, before)
+            return session.merge() if merging else session.run(threads, before)
         except BaseException as error:
             session.stopped(error)
             raise
@@ -127,31 +131,41 @@ def plan_run(benchmark: Benchmark, options: Options, threads: int) -> Plan:
     return plan
 
 
-def previous_manifest(folder: Path, say: Callable[[str], None]) -> dict[str, Any] | None:
+def previous_manifest(storage: Storage, say: Callable[[str], None]) -> dict[str, Any] | None:
     """Return the manifest of the session before, or None where there is none that can be read."""
-    if not (folder / "manifest.json").exists():
+    if not storage.exists("manifest.json"):
         return None
     try:
-        return read_manifest(folder)
+        return stored_manifest(storage)
     except RunError as error:
         say(f"{error.what} and is written anew: {error.where}")
         return None
 
 
-def torch_threads(options: Options, previous: Mapping[str, Any] | None) -> int:
-    """Return how many threads torch computes with: as asked, as in the session before, or one a core."""
+def torch_threads(options: Options, previous: Mapping[str, Any] | None, storage: Storage) -> int:
+    """Return how many threads torch computes with: as asked, as in the session or shard before, or one a core."""
     if options.torch_threads is not None:
         return options.torch_threads
     if previous is not None:
         return int(previous["settings"]["torch_threads"])
+    agreed = agreed_threads(storage)
+    if agreed is not None:
+        return agreed
     wanted = os.environ.get("OMP_NUM_THREADS", "")
     return int(wanted) if wanted.isdecimal() and int(wanted) > 0 else available_cores()
 
 
-def unfinished(plan: Plan, finished: Callable[[Chunk], Receipt | None], options: Options) -> Work:
-    """Return tasks with those of their chunks that are still to be computed."""
+def unfinished(
+    plan: Plan,
+    finished: Callable[[Chunk], Receipt | None],
+    options: Options,
+    only: Callable[[Chunk], bool] = lambda _: True,
+) -> Work:
+    """Return tasks with those of their chunks (``only`` some) that are still to be computed."""
 
     def todo(chunk: Chunk) -> bool:
+        if not only(chunk):
+            return False
         receipt = finished(chunk)
         return receipt is None or bool(receipt.failures and not options.accepts_failures)
 
@@ -179,14 +193,29 @@ class _Session:
 
     def run(self, threads: int, before: Callable[[], None]) -> RunReport:
         """Compute what is missing, then the summary."""
+        self._begin()
+        work = unfinished(self._plan, self._store.finished, self._options)
+        if self._own and any(chunks for _, chunks in work):
+            before()
+        return self._end_with(self._compute(work, threads))
+
+    def merge(self) -> RunReport:
+        """Make the summary of what shards have computed; refuse where anything is missing."""
+        self._begin()
+        work = unfinished(self._plan, self._store.finished, self._options)
+        missing = [chunk for _, chunks in work for chunk in chunks]
+        failed = sum(bool(self._store.failures(chunk)) for chunk in missing)
+        refuse_incomplete(self._store.storage, self._plan, missing, failed)
+        self._reused = self._total
+        return self._end_with([])
+
+    def _begin(self) -> None:
         if self._manifest.changed:
             changed = "; ".join(f"{key}: {old} -> {new}" for key, (old, new) in self._manifest.changed.items())
             self._progress.say(f"the environment has changed since the first session: {changed}")
         self._put_manifest()
-        work = unfinished(self._plan, self._store.finished, self._options)
-        if self._own and any(chunks for _, chunks in work):
-            before()
-        profiles = self._compute(work, threads)
+
+    def _end_with(self, profiles: list[Profile]) -> RunReport:
         failures = self._put_failures()
         summary = self._benchmark.summarise({p.path: self._store.rows(p) for p in self._plan.tasks})
         profile = {"total": total(profiles).as_dict(), "tasks": [p.as_dict() for p in profiles]}
@@ -212,7 +241,7 @@ class _Session:
             self._store.remove_summary()
         if self._reused:
             self._progress.say(f"{self._reused} of {self._total} chunks are finished and are not computed again")
-        ledger = SessionLedger(self._store.folder, self._manifest.started, self._store.reading.name)
+        ledger = SessionLedger(self._store.storage, self._manifest.started, self._store.reading_name)
         self._progress.start(self._plan.n_items, self._plan.n_items - sum(len(chunk.items) for chunk in todo))
         try:
             with fixed_torch_threads(threads) as opened:

@@ -18,7 +18,7 @@ from medground.errors import ConfigError, ModelError
 from medground.models.base import GenerationOptions, Message, ModelInfo, Reply, conversation_hash
 from medground.models.chat import structured
 from medground.models.chat.remote import wire
-from medground.models.chat.remote.cache import ReplyCache
+from medground.models.chat.remote.cache import ReplyCache, cache_file
 from medground.models.chat.remote.client import Client, Patience
 from medground.models.chat.remote.ledger import Ledger, read_prices
 from medground.models.chat.remote.limits import Budget, Concurrency, Cost, Rate, StopRunError, Turns
@@ -119,7 +119,7 @@ class ApiChat:
         limit = Concurrency(concurrency, start=min(concurrency, 8))
         patience = Patience(max_tries, timeout, max_wait, base_wait)
         self._client = Client(self.base_url, key_env, patience, limit, requests_per_minute, self.ledger, run_deadline)
-        self._cache = None if cache == "none" else ReplyCache(Path(cache) if cache else _default_cache())
+        self._cache = None if cache == "none" else ReplyCache(cache_file(Path(cache) if cache else None))
         self._probing = threading.Lock()
         self._turns = Turns()
         self._first_name: str | None = None
@@ -320,13 +320,6 @@ def _about_schemas(message: str) -> bool:
 def _capabilities(images: str, tools: bool) -> frozenset[str]:
     sight = {"pictures", "several_pictures"} if images == "sent" else set()
     return frozenset({"reply"} | sight | ({"tools"} if tools else set()))
-
-
-def _default_cache() -> Path:
-    import os
-
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return home / "medground" / "replies.sqlite3"
 
 
 def _checked(base_url: str, key_env: str | None, longest_side: int, concurrency: int) -> None:

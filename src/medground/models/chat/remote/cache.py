@@ -6,15 +6,21 @@ stands in it as it came. Several runs share a file; shards of a run have one eac
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import sqlite3
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, unquote
 
 from medground.errors import RunError
 
+FOLDER_VARIABLE = "MEDGROUND_REPLIES"
+"""Environment variable: a folder for the files of this process alone."""
+_DEFAULT = "default.sqlite3"
 _TABLES = """
 CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS served (asked TEXT PRIMARY KEY, named TEXT NOT NULL) WITHOUT ROWID;
@@ -76,6 +82,30 @@ class ReplyCache:
         """Close the file."""
         with self._lock:
             self._db.close()
+
+
+def cache_file(named: Path | None) -> Path:
+    """Return the file of a cache: the one named, or the user's; where a folder is set for this process, one in it."""
+    folder = os.environ.get(FOLDER_VARIABLE)
+    if folder is None:
+        return named or _users_file()
+    return Path(folder) / (_DEFAULT if named is None else quote(str(named.resolve()), safe=""))
+
+
+def plain_file(name: str) -> Path:
+    """Return the file that stands for ``name``, the name of a file that :func:`cache_file` put into a folder."""
+    return _users_file() if name == _DEFAULT else Path(unquote(name))
+
+
+def _users_file() -> Path:
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return home / "medground" / "replies.sqlite3"
+
+
+def settle(path: Path) -> None:
+    """Bring what stands in the log beside a cache into the file itself, so that the file alone can be copied."""
+    with contextlib.closing(sqlite3.connect(path, timeout=60)) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def merge(target: Path, sources: Sequence[Path]) -> int:

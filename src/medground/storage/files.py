@@ -7,14 +7,22 @@ import itertools
 import os
 from pathlib import Path
 
+from medground.storage.base import Safety
+
 _PREFIX, _SUFFIX = ".partial-", ".tmp"
 _count = itertools.count()
 
 
-def write_atomic(path: Path, data: bytes) -> None:
+def write_atomic(path: Path, data: bytes, *, safe: Safety = "name") -> None:
     """Write ``data`` to ``path`` so that a reader, a kill or a power cut sees the old file or the new one.
 
     The bytes go to a file beside it, reach the disk, and take the name in one step, which reaches the disk as well.
+
+    Args:
+        path: the file.
+        data: its content.
+        safe: what to wait for. After a power cut a file that is less than ``content`` safe may be empty or cut, which
+            is enough where its hash stands elsewhere.
 
     Raises:
         OSError: the disk is full or the folder cannot be written; the old file still stands, nothing is left behind.
@@ -25,13 +33,32 @@ def write_atomic(path: Path, data: bytes) -> None:
         with partial.open("wb") as file:
             file.write(data)
             file.flush()
-            os.fsync(file.fileno())
+            if safe != "process":
+                os.fsync(file.fileno())
         partial.replace(path)
     except BaseException:
         with contextlib.suppress(OSError):
             partial.unlink()
         raise
-    _sync_folder(path.parent)
+    if safe == "name":
+        _sync_folder(path.parent)
+
+
+def create_atomic(path: Path, data: bytes) -> bool:
+    """Write ``data`` to ``path`` where there is no such file; return whether this call did.
+
+    Raises:
+        OSError: the disk is full, or the folder cannot be written or is on a file system without hard links.
+    """
+    partial = path.with_name(f"{_PREFIX}{os.getpid()}-{next(_count)}{_SUFFIX}")
+    try:
+        partial.write_bytes(data)
+        os.link(partial, path)
+    except FileExistsError:
+        return False
+    finally:
+        partial.unlink(missing_ok=True)
+    return True
 
 
 def _sync_folder(folder: Path) -> None:
@@ -40,6 +67,11 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def is_leftover(path: Path) -> bool:
+    """Return whether a file is one that is being written, or that a killed process left half written."""
+    return path.name.startswith(_PREFIX) and path.name.endswith(_SUFFIX)
 
 
 def remove_leftovers(folder: Path) -> int:

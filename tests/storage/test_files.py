@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from medground.running.files import remove_leftovers, write_atomic
+from medground.storage.files import remove_leftovers, write_atomic
 
 
 def test_a_file_is_written_whole_and_its_folders_are_made(tmp_path):
