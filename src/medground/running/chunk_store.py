@@ -82,11 +82,11 @@ class ChunkStore:
 
     def finished(self, chunk: Chunk) -> Receipt | None:
         """Return the receipt of a chunk's rows where they and what they were made from stand as written, or None."""
-        said = self._receipt(self._said_files(chunk), chunk)
+        predicted = self._receipt(self._said_files(chunk), chunk)
         rows = self._receipt(self._row_files(chunk), chunk)
-        if said is None or rows is None or rows.made_from != said.seal:
+        if predicted is None or rows is None or rows.made_from != predicted.seal:
             return None
-        if not self._pictures_stand(said, chunk):
+        if not self._pictures_stand(predicted, chunk):
             return None
         return rows
 
