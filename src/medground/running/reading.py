@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
@@ -137,10 +138,7 @@ def read_rows(folder: Path, path: Sequence[str], reading: str | None = None) -> 
     Raises:
         RunError: the task is unknown, not finished or damaged.
     """
-    own = read_manifest(folder)["reading"]
-    root = f"{READINGS}/{reading or own}/rows"
-    files = _row_files(root, folder, path) if reading in (None, own) else _all_rows(root, folder, path)
-    parts = [read_table(one) for one in files]
+    parts = [read_table(one) for one in _files_of_rows(folder, path, reading)]
     return pl.concat(parts) if parts else pl.DataFrame()
 
 
@@ -155,12 +153,15 @@ def read_arrays(
         reading: folder of the reading; None: the run file's own.
         only: the item ids that are wanted.
     """
+    for files in _files_of_rows(folder, path, reading):
+        if files.storage.exists(files.arrays):
+            yield from unpack_arrays(io.BytesIO(files.storage.get(files.arrays)), only)
+
+
+def _files_of_rows(folder: Path, path: Sequence[str], reading: str | None) -> list[ChunkFiles]:
     own = read_manifest(folder)["reading"]
-    root = folder / READINGS / (reading or own) / "rows"
-    for files in _row_files(root, folder, path) if reading in (None, own) else _all_rows(root, path):
-        if files.arrays.is_file():
-            with files.arrays.open("rb") as archive:
-                yield from unpack_arrays(archive, only)
+    root = f"{READINGS}/{reading or own}/rows"
+    return _row_files(root, folder, path) if reading in (None, own) else _all_rows(root, folder, path)
 
 
 def read_transcripts(folder: Path, path: Sequence[str], only: Collection[str] | None = None) -> Iterator[Transcript]:
