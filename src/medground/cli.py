@@ -83,6 +83,10 @@ def run(
     set_: Set = None,
     out: Place = "runs",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="say what would be done and how long it takes")] = False,
+    limit: Annotated[
+        int | None,
+        typer.Option("--limit", metavar="N", min=1, help="ask the first N items of each task alone: a trial"),
+    ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="remove an earlier run of this name first")] = False,
     shard: Annotated[
         str | None, typer.Option("--shard", metavar="I/N", help="compute every N-th chunk; `medground merge` ends it")
@@ -92,16 +96,17 @@ def run(
     """Run a run file, or go on with it where it stopped."""
     from medground.commands import run as running
 
+    overrides = running.limited(file, set_ or [], limit)
     if dry_run:
         from medground import terminal
 
-        terminal.show_estimates(running.estimates(file, set_ or [], out), as_json=json)
+        terminal.show_estimates(running.estimates(file, overrides, out), as_json=json)
         return
     if shard is not None:
         if fresh:
             raise typer.BadParameter("a shard cannot remove what others have computed", param_hint="--fresh")
-        raise typer.Exit(running.run_shard(file, set_ or [], out, shard, as_json=json))
-    raise typer.Exit(running.run(file, set_ or [], out, fresh=fresh, as_json=json))
+        raise typer.Exit(running.run_shard(file, overrides, out, shard, as_json=json))
+    raise typer.Exit(running.run(file, overrides, out, fresh=fresh, as_json=json))
 
 
 @app.command()
@@ -134,7 +139,8 @@ def validate(
     from medground import terminal
     from medground.commands import validate as validation
 
-    checks = validation.validate_file(file, set_ or [], sheet)
+    with terminal.waiting("opening datasets, models and three cases"):
+        checks = validation.validate_file(file, set_ or [], sheet)
     terminal.show_checks(checks, as_json=json)
     raise typer.Exit(0 if all(check.ok for check in checks) else 1)
 
@@ -155,7 +161,9 @@ def score(
 
     given = {"protocol": protocol, "reader": reader, "judge": judge}
     option, text = scoring.one_of(given)
-    terminal.show_score(scoring.score(run, option, scoring.read_choice(text, option), cases, maps), as_json=json)
+    with terminal.waiting("measuring what was kept"):
+        scored = scoring.score(run, option, scoring.read_choice(text, option), cases, maps)
+    terminal.show_score(scored, as_json=json)
 
 
 @app.command()
@@ -164,7 +172,8 @@ def fsck(run: Annotated[Path, typer.Argument(metavar="RUN", help="a run folder")
     from medground import terminal
     from medground.running.fsck import check_folder
 
-    audit = check_folder(run)
+    with terminal.waiting("hashing every file of the run"):
+        audit = check_folder(run)
     terminal.show_integrity(audit, as_json=json)
     raise typer.Exit(1 if audit.damaged else 0)
 
@@ -183,11 +192,16 @@ def report(
 ) -> None:
     """Write the HTML report of one run, or of several side by side; of another reading where one is named."""
     from medground.commands import readings, score as scoring
-    from medground.reporting.report import write_report
+    from medground.reporting.report import summary_of, write_report
+    from medground.terminal import waiting
 
     choice = scoring.any_of({"protocol": protocol, "reader": reader, "judge": judge})
     chosen = {} if choice is None else {run: readings.session_of(run, choice)[1] for run in runs}
-    typer.echo(write_report(runs, out, "no" if no_images else images.value, chosen))
+    with waiting("reading the run and drawing its cases"):
+        written = write_report(runs, out, "no" if no_images else images.value, chosen)
+    typer.echo(written)
+    if (summary := summary_of(written)).is_file():
+        typer.echo(f"in one page: {summary}")
 
 
 @app.command()
@@ -208,9 +222,9 @@ def compare(
 
     choice = scoring.any_of({"protocol": protocol, "reader": reader, "judge": judge})
     chosen = [name.strip() for name in models.split(",") if name.strip()] if models else []
-    terminal.show_comparison(
-        comparing.compare_runs(*runs, models=chosen, choice=choice), by_group=by_group, as_json=json
-    )
+    with terminal.waiting("pairing items and testing differences"):
+        comparison = comparing.compare_runs(*runs, models=chosen, choice=choice)
+    terminal.show_comparison(comparison, by_group=by_group, as_json=json)
 
 
 @app.command()
@@ -268,7 +282,9 @@ def import_(
 
     folder = None if images is None else images.resolve()
     wishes = Wishes(folder, names_of(map_ or []), exhaustive, patient, first_pixel)
-    terminal.show_import(import_annotations(form, source, out, wishes, replace=replace), as_json=json)
+    with terminal.waiting("reading annotations and the headers of pictures"):
+        imported = import_annotations(form, source, out, wishes, replace=replace)
+    terminal.show_import(imported, as_json=json)
 
 
 @app.command("list")
@@ -285,8 +301,11 @@ def list_(
 
 
 @app.command()
-def describe(name: Annotated[str, typer.Argument(metavar="NAME")], json: Json = False) -> None:
-    """Say what a component is: parameters, files, licence, citation."""
+def describe(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="a component, a class by its path, or protocol:NAME")],
+    json: Json = False,
+) -> None:
+    """Say what a component or a protocol is: parameters, files, licence, citation."""
     from medground import terminal
     from medground.commands import catalogue
 
@@ -323,7 +342,8 @@ def verify(
     from medground import terminal
     from medground.verification.verify import verify as verify_model
 
-    results = verify_model(model, cases)
+    with terminal.waiting("building the network and comparing its outputs"):
+        results = verify_model(model, cases)
     terminal.show_verification(results, as_json=json)
     raise typer.Exit(0 if all(result.passed for result in results) else 1)
 
@@ -341,7 +361,8 @@ def audit(
     from medground import terminal
     from medground.commands import audit as auditing
 
-    result = auditing.audit_file(file, reference, language_model, seed=seed, benchmark=benchmark)
+    with terminal.waiting("fitting and asking scorers that see no picture"):
+        result = auditing.audit_file(file, reference, language_model, seed=seed, benchmark=benchmark)
     terminal.show_audit(result, as_json=json)
 
 

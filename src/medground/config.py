@@ -118,6 +118,9 @@ class RunFile(BaseModel):
     implausible: Literal["refuse", "accept"] = Field(
         "refuse", description="what to do with data that cannot make sense, as `medground validate` lists it"
     )
+    first: int | None = Field(
+        None, ge=1, description="only so many items of each task, the first ones: a trial, as `--limit N` makes it"
+    )
     seed: int = Field(0, ge=0, description="seed of everything random: bootstrap, folds, random baselines")
 
     @field_validator("roles", mode="before")

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from medground import registry
 from medground.benchmarks.base import Benchmark, Entry, Role, Setting, forget_shared
+from medground.benchmarks.first import Shortened
 from medground.benchmarks.repeats import Repeating
 from medground.config import Component, RunFile, parse_components, parse_run_file, read_run_file
 from medground.datasets.plausible import doubts, turned
@@ -239,6 +240,8 @@ def assemble(run: RunFile, base: Path | None = None, *, alone: bool = True) -> S
     shown = [entry for role, played in roles.items() if cls.roles[role].sees for entry in played]
     if further:
         benchmark = cast("Benchmark", Repeating(benchmark, registry.door(cls, "compare"), further, firsts))
+    if run.first is not None:
+        benchmark = cast("Benchmark", Shortened(benchmark, run.first))
     refuse_upload([*model_entries, *shown], benchmark.withheld)
     resolved = run.model_dump(mode="json") | {"benchmark": spec, "models": model_specs, "roles": role_specs}
     return Session(parse_run_file(resolved), benchmark, model_entries, entries.get("datasets", []))

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+import textwrap
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +36,33 @@ if TYPE_CHECKING:
     from medground.running.shard_session import ShardReport
     from medground.suite import SuiteReport
     from medground.verification.verify import CaseResult
+
+
+@contextmanager
+def waiting(what: str, after: float = 2.0) -> Iterator[None]:
+    """Say on the error stream what is being done, and for how long, once it takes longer than a moment.
+
+    Args:
+        what: is done.
+        after: seconds before anything is said; then again after five times as long.
+    """
+    from medground.running.progress import is_quiet
+
+    done = threading.Event()
+
+    def speak() -> None:
+        spent = 0.0
+        while not done.wait(after if not spent else 5 * after):
+            spent += after if not spent else 5 * after
+            print(f"{what} ... {spent:.0f} s", file=sys.stderr, flush=True)  # noqa: T201  (a stream that results are not on)
+
+    speaker = None if is_quiet() else threading.Thread(target=speak, name="waiting", daemon=True)
+    if speaker is not None:
+        speaker.start()
+    try:
+        yield
+    finally:
+        done.set()
 
 
 def show_run(report: RunReport, *, as_json: bool) -> None:
@@ -198,8 +229,11 @@ def show_components(components: Mapping[str, Sequence[str]], what: Mapping[str, 
         return
     longest = max((len(name) for names in components.values() for name in names), default=0)
     for kind, names in components.items():
-        lines = [f"{name:{longest}}  {what.get(name, '')}".rstrip() for name in names]
-        _echo("\n  ".join([f"{kind}:", *(lines or ["(none yet)"])]))
+        _echo(f"{kind}:")
+        for name in names:
+            _echo(_hung(f"  {name:{longest}}  ", what.get(name, ""), longest + 4))
+        if not names:
+            _echo("  (none yet)")
 
 
 def show_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
@@ -240,18 +274,23 @@ def _fact(key: str, value: Any, indent: str) -> None:
         for inner, content in value.items():
             _fact(str(inner), content, indent + "  ")
     elif isinstance(value, (list, tuple)):
-        _echo(f"{indent}{key}: {', '.join(map(str, value))}")
+        _echo(_hung(f"{indent}{key}: ", ", ".join(map(str, value)), len(indent) + 4))
     else:
-        _echo(f"{indent}{key}: {value}")
+        _echo(_hung(f"{indent}{key}: ", str(value), len(indent) + 4))
 
 
 def _table(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    blocks = folded(_fitted(rows), _narrow())
+    for number, block in enumerate(blocks):
+        _block(title if number == 0 else "", block)
+
+
+def _block(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    rows = _fitted(rows)
     table = Table(
         title=for_terminal(title) or None,
         title_justify="left",
@@ -260,13 +299,42 @@ def _table(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
         padding=(0, 1),
         box=SIMPLE_HEAD,
     )
+    narrow = _narrow()
     for column in rows[0] if rows else ():
-        table.add_column(Text(for_terminal(str(column))), no_wrap=True)
+        table.add_column(Text(for_terminal(str(column))), no_wrap=narrow is None, overflow="fold")
     for row in rows:
         # Text: names come from data, and must not be read as markup.
         table.add_row(*(Text("" if value is None else for_terminal(str(value))) for value in row.values()))
-    # As wide as the table asks for: a narrow terminal wraps lines, but no number is cut.
-    Console(width=max(Console().width, 300)).print(table, soft_wrap=True)
+    # As wide as the table asks for where nobody says how wide the terminal is; no number is cut in either case.
+    Console(width=narrow or max(Console().width, 300)).print(table, soft_wrap=narrow is None)
+
+
+def folded(rows: Sequence[Mapping[str, Any]], width: int | None) -> list[Sequence[Mapping[str, Any]]]:
+    """Return a table as several that fit a width, each with the first column; columns stay in order.
+
+    Args:
+        rows: of one table.
+        width: of the terminal; None: it is as wide as it need be.
+
+    Example:
+        >>> folded([{"model": "clip", "auc": "81.2", "dice": "22.9"}], 13)
+        [[{'model': 'clip', 'auc': '81.2'}], [{'model': 'clip', 'dice': '22.9'}]]
+    """
+    if not rows or width is None:
+        return [rows]
+    first, *columns = rows[0]
+    need = {c: max(len(str(c)), *(len(str(row[c] if row[c] is not None else "")) for row in rows)) for c in rows[0]}
+    blocks: list[list[str]] = [[]]
+    for column in columns:
+        taken = need[first] + sum(need[c] + _BETWEEN for c in (*blocks[-1], column))
+        if blocks[-1] and taken > width:
+            blocks.append([])
+        blocks[-1].append(column)
+    return [[{c: row[c] for c in (first, *block)} for row in rows] for block in blocks]
+
+
+_BETWEEN = 3
+"""Columns of text that part two columns of a table."""
 
 
 def _echo(text: object) -> None:
@@ -289,6 +357,21 @@ def _fitted(rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
 
 def _terminal_width() -> int:
     return shutil.get_terminal_size().columns
+
+
+def _narrow() -> int | None:
+    """Return the width that tables are folded to; None where the output is no terminal and nobody says."""
+    return _terminal_width() if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal() else None
+
+
+def _hung(head: str, text: str, indent: int) -> str:
+    """Return a line whose further lines hang below its text; one line where the width is not known."""
+    width = _narrow()
+    if width is None or width < indent + 20:
+        return f"{head}{text}".rstrip()
+    return textwrap.fill(
+        f"{head}{text}", width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _print_json(data: Any) -> None:

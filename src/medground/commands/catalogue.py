@@ -20,6 +20,8 @@ from medground.models import presets
 
 PLURALS: Mapping[str, registry.Kind] = {f"{kind}s": kind for kind in registry.KINDS}
 PROTOCOLS = "protocols"
+PROTOCOL = "protocol:"
+"""What stands before a protocol's name where a dataset has the same: ``medground describe protocol:chexlocalize``."""
 
 CORE = (
     *("numpy", "numba", "pillow", "pydicom", "polars", "pydantic", "typer", "scipy", "torch"),
@@ -48,6 +50,8 @@ def components(kind: str | None = None) -> dict[str, list[str]]:
 def summaries(listed: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """Return name -> the first line of its documentation, read from its file: nothing is imported."""
     lines: dict[str, str] = {}
+    if PROTOCOLS in listed:
+        lines |= {name: f"Of {of}. {facts.get('in words', '')}".strip() for name, (of, facts) in _protocols().items()}
     for plural, names in listed.items():
         kind = PLURALS.get(plural)
         modules = registry.builtin(kind) if kind else {}
@@ -95,6 +99,8 @@ def describe(name: str) -> dict[str, Any]:
     """
     if name in registry.presets("model"):
         return _preset(name)
+    if name.startswith(PROTOCOL):
+        return _protocol(name.removeprefix(PROTOCOL))
     kind = next((kind for kind in registry.KINDS if name in registry.builtin(kind)), None)
     if kind is not None:
         try:
@@ -102,9 +108,21 @@ def describe(name: str) -> dict[str, Any]:
         except source_facts.NotPlainError:
             return from_class(name)
     if ":" not in name and not any(name in registry.names(kind) for kind in registry.KINDS) and name in _protocols():
-        benchmark, choices = _protocols()[name]
-        return {"protocol": name, "of": benchmark, **choices}
+        return _protocol(name)
     return from_class(name)
+
+
+def _protocol(name: str) -> dict[str, Any]:
+    """Return the choices of a protocol.
+
+    Raises:
+        ConfigError: no benchmark has one of that name.
+    """
+    known = _protocols()
+    if name not in known:
+        raise ConfigError(f"there is no protocol {name!r}", expected=", ".join(known), fix=did_you_mean(name, known))
+    benchmark, choices = known[name]
+    return {"protocol": name, "of": benchmark, **choices}
 
 
 def _from_source(kind: registry.Kind, name: str) -> dict[str, Any]:

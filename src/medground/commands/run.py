@@ -35,6 +35,14 @@ def run_shard(file: Path, overrides: Sequence[str], out: str, text: str, *, as_j
     return FINISHED_WITH_FAILURES if report.failures else 0
 
 
+def limited(file: Path, overrides: Sequence[str], limit: int | None) -> list[str]:
+    """Return the overrides with a limit to the first items, under a name of its own: a trial never mixes with a run."""
+    if limit is None:
+        return list(overrides)
+    name = read_mapping(file, overrides).get("name")
+    return [*overrides, f"first={limit}", *([f"name={name}-first-{limit}"] if name else [])]
+
+
 def run(file: Path, overrides: Sequence[str], out: str, *, fresh: bool, as_json: bool) -> int:
     """Run a run file, show what came of it, and return the exit code.
 

@@ -139,6 +139,11 @@ def be_quiet() -> None:
     _quiet = True
 
 
+def is_quiet() -> bool:
+    """Return whether progress and notes are left out."""
+    return _quiet
+
+
 def progress_on(stream: TextIO | None = None) -> Progress:
     """Return a bar if ``stream`` (standard error) is a terminal, lines otherwise, and nothing where quiet is asked."""
     if _quiet:
