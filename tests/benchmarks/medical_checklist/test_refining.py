@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from medground.benchmarks.medical_checklist import folder
-from medground.benchmarks.medical_checklist.audit import base, ngrams, term_frequency
+from medground.benchmarks.medical_checklist.audit import base, learned, ngrams, term_frequency
 from medground.benchmarks.medical_checklist.audit.base import Caption, Pair
 from medground.benchmarks.medical_checklist.audit.run import audit
 from medground.benchmarks.medical_checklist.auditing import audit_file
@@ -51,6 +51,29 @@ def test_a_planted_shortcut_is_gone_on_the_other_half(golden: Any, method: str) 
             credit = base.hits(scorer.scores(pairs))
             estimate = estimate_mean(credit, clusters([p.cluster for p in pairs], [p.item_id for p in pairs]))
             assert estimate.low <= 0.5 <= estimate.high, (method, part, scorer.name, credit.mean(), len(pairs))
+
+
+def test_a_planted_shortcut_is_gone_after_cells_learned_for_a_scorer_that_learns_it_anew(golden: Any) -> None:
+    items = planted(golden)
+    before = [_learned_on_the_other_half(items, part).mean() for part in (0, 1)]
+    assert min(before) > 0.8
+    kept, done = refine_items(items, "cells_learned")
+    assert len(kept) > 50
+    assert done["kept"] == len(kept)
+    for part in (0, 1):
+        credit = _learned_on_the_other_half(kept, part)
+        pairs = [i.as_pair for i in kept if half(i, 0) == part]
+        texts = sorted({i.positive for i in kept if half(i, 0) != part})
+        for scored in (credit, base.hits(ngrams.Bigram(texts, per_token=True).scores(pairs))):
+            estimate = estimate_mean(scored, clusters([p.cluster for p in pairs], [p.item_id for p in pairs]))
+            assert estimate.low <= 0.5 <= estimate.high, (part, scored.mean(), len(pairs))
+
+
+def _learned_on_the_other_half(items: list[ChecklistItem], part: int) -> Any:
+    """Credit of a learned scorer that was fitted on the items of the other half of the papers."""
+    fitted = [i.as_pair for i in items if half(i, 0) != part]
+    gaps = learned.gaps([i.as_pair for i in items if half(i, 0) == part], learned.fit(learned.features(fitted), 1.0))
+    return base.hits(np.stack([gaps, -gaps], axis=1))
 
 
 def test_the_sentence_follows_the_figures(golden: Any) -> None:

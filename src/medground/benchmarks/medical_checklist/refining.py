@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from medground.benchmarks.medical_checklist import refine
 from medground.benchmarks.medical_checklist.audit import base, learned, ngrams, term_frequency
 from medground.benchmarks.medical_checklist.hashing import number
 from medground.benchmarks.medical_checklist.items import ChecklistItem
 from medground.errors import ConfigError
+from medground.metrics.bootstrap import clusters
+from medground.metrics.inference import estimate_mean
 
 WINDOW = 2
 """Words on either side that must be equal for ``window``."""
@@ -55,6 +58,8 @@ def refine_items(
 
 METHODS = {"none", "reciprocal", "reciprocal_type", "reciprocal_window", "cells", "cells_learned"}
 PASSES = 3
+A_CELL = 4  # items a cell of the learned balance, on average
+CHANCE = 0.5
 _CONTEXTS = {"reciprocal": masked, "reciprocal_window": window}
 
 
@@ -98,31 +103,49 @@ def _cells(items: Sequence[ChecklistItem], seed: int) -> Any:
 
 
 def _cells_learned(items: list[ChecklistItem], seed: int) -> list[ChecklistItem]:
-    """Balance each half by a learned scorer fitted on the items of the other, again on what is left of both."""
+    """Balance each half by a learned scorer fitted on the items of the other, again on what is left while it tells."""
     for turn in range(PASSES):
-        keep = np.zeros(len(items), dtype=np.bool_)
         parts = [[r for r, i in enumerate(items) if half(i, seed + turn) == p] for p in (0, 1)]
-        if not all(parts):
-            return items
+        if not all(parts) or (turn and _is_fair(items, seed)):
+            break
+        keep = np.zeros(len(items), dtype=np.bool_)
         for rows, others in (parts, parts[::-1]):
             pairs = [items[r].as_pair for r in rows]
             weights = learned.fit(learned.features([items[r].as_pair for r in others]), 1.0)
             texts = sorted({items[r].positive for r in others})
             bigram = ngrams.Bigram(texts, per_token=True).scores(pairs)
             gaps = [refine.scaled(learned.gaps(pairs, weights)), refine.scaled(bigram[:, 0] - bigram[:, 1])]
-            keep[rows] = refine.mirror_cells(np.stack(gaps, axis=1), [p.item_id for p in pairs], seed=seed + turn)
+            # Cells finer than the items can fill would keep next to none of them.
+            grid = max(2, min(refine.GRID, int(np.sqrt(len(rows) / A_CELL))))
+            ids = [p.item_id for p in pairs]
+            keep[rows] = refine.mirror_cells(np.stack(gaps, axis=1), ids, grid, seed=seed + turn)
         items = [i for i, k in zip(items, keep, strict=True) if k]
     return items
 
 
+def _is_fair(items: Sequence[ChecklistItem], seed: int) -> bool:
+    """Whether the learned scorer, fitted on one half, is at chance on the other, within the interval."""
+    for scored, credit in _credits(items, seed):
+        by = clusters([i.cluster for i in scored], [i.item_id for i in scored])
+        found = estimate_mean(credit, by)
+        if found.low is None or found.high is None or not found.low <= CHANCE <= found.high:
+            return False
+    return True
+
+
+def _credits(
+    items: Sequence[ChecklistItem], seed: int
+) -> Iterator[tuple[Sequence[ChecklistItem], NDArray[np.float64]]]:
+    """Yield each half with what the learned scorer, fitted on the other, gets right of it; nothing if one is empty."""
+    parts = [[i for i in items if half(i, seed) == p] for p in (0, 1)]
+    if all(parts):
+        for fitted, scored in (parts, parts[::-1]):
+            weights = learned.fit(learned.features([i.as_pair for i in fitted]), 1.0)
+            values = learned.gaps([i.as_pair for i in scored], weights)
+            yield scored, base.hits(np.stack([values, -values], axis=1))
+
+
 def _check(kept: Sequence[ChecklistItem], seed: int) -> dict[str, Any]:
     """Return the learned scorer's accuracy on each half, fitted on the other: near one half when nothing is left."""
-    parts: list[list[ChecklistItem]] = [[i for i in kept if half(i, seed) == p] for p in (0, 1)]
-    if not all(parts):
-        return {"learned_on_the_other_half": None}
-    found = []
-    for fitted, scored in (parts, parts[::-1]):
-        weights = learned.fit(learned.features([i.as_pair for i in fitted]), 1.0)
-        values = learned.gaps([i.as_pair for i in scored], weights)
-        found.append(float(base.hits(np.stack([values, -values], axis=1)).mean()))
-    return {"learned_on_the_other_half": [round(f, 4) for f in found]}
+    found = [round(float(credit.mean()), 4) for _, credit in _credits(kept, seed)]
+    return {"learned_on_the_other_half": found or None}

@@ -42,13 +42,21 @@ def test_half_of_a_name_is_not_exchanged(caption: str, term: str) -> None:
     [
         ("Axial CT. LV, left ventricle; S, spleen.", "left ventricle", "legend"),
         ("The arrow shows a mass. * = liver.", "liver", "legend"),
+        ("LV, left ventricle; RA, right atrium; CT, chordae tendineae.", "CT", "legend"),
+        ("Intact bundle. LFC Lateral femoral condyle, AMB anteromedial bundle.", "Lateral", "legend"),
         ("A woman with diabetes fell.", "diabetes", "background"),
+        ("Intraperitoneal fluid is considered an indirect sign.", "Intraperitoneal", "background"),
+        ("Access to the spleen from behind is dangerous.", "spleen", "background"),
         ("Fractures of the tibia are common in sports.", "tibia", "background"),
         ("Findings suggestive of infarction in the lobe.", "infarction", "background"),
         ("Courtesy of the Department of Bronchoscopy.", "Bronchoscopy", "background"),
         ("There is no bleeding, leakage and inflammation.", "leakage", "negated"),
         ("The aorta is not bulging.", "aorta", "negated"),
+        ("The internal lines do not enhance.", "internal", "negated"),
+        ("Normal sized liver (blue arrow) and spleen (red arrow).", "spleen", "negated"),
+        ("A meal in the normal position of the stomach.", "stomach", "negated"),
         ("The left eye is normal.", "left", "background"),
+        ("Right parasagittal scan. This right-sided scan is clear.", "Right", "said_again"),
         ("A coil was placed; the coiled part lies in the coil mass of the coil.", "coil", "said_again"),
         ("ETT showing dilatation of the heart.", "ETT", "stop_word"),
         ("The methods used in MS are listed.", "MS", "stop_word"),
@@ -119,3 +127,11 @@ def test_neighbours_end_at_marks() -> None:
     caption = "Stone; a large renal pelvis, dilated"
     start = caption.index("pelvis")
     assert neighbours(caption, start, start + 6) == (("a", "large", "renal"), "")
+
+
+@pytest.mark.parametrize("form", ["right kidney", "RCA", "LAD", "LV", "RLL"])
+def test_a_name_with_a_side_never_stands_behind_another_side(form: str) -> None:
+    caption = "A mass in the left breast."
+    mention = next(m for m in Dictionary(embedded.read()).find(caption) if m.text == "breast")
+    assert refuse_fit(caption, mention, form, "T023") == "shape"
+    assert refuse_fit(caption, mention, "kidney", "T023") is None

@@ -11,6 +11,7 @@ from medground.benchmarks.medical_checklist.mentions.base import Mention
 from medground.benchmarks.medical_checklist.mentions.dictionary import Dictionary
 from medground.benchmarks.medical_checklist.substitution import article, case, number, rules
 from medground.benchmarks.medical_checklist.substitution.context import Context, context
+from medground.benchmarks.medical_checklist.terminologies import embedded
 from medground.benchmarks.medical_checklist.terminologies.base import Concept, Terminology
 
 
@@ -48,6 +49,35 @@ def test_refused(golden: Any, lexicon: Terminology, dictionary: Dictionary) -> N
             )
         assert reason in c["reasons"], (c, reason)
         assert reason in rules.REASONS
+
+
+@pytest.mark.parametrize(
+    ("caption", "term", "reason"),
+    [
+        ("A failure to bypass the separated instrument.", "bypass", "stop_word"),
+        ("The mouth is the right way up.", "right", "stop_word"),
+        ("A poster anterior film of the chest.", "anterior", "stop_word"),
+        ("The aorta (Ao) is wide.", "aorta", "coreferent"),
+        ("On color Doppler (CDUS) there is flow.", "color Doppler", "coreferent"),
+        ("After bypass the flow is restored.", "bypass", None),
+        ("The aorta (arrow) is wide.", "aorta", None),
+        ("The spleen (A) is large.", "spleen", None),
+    ],
+)
+def test_words_in_another_sense_and_words_beside_their_letters(caption: str, term: str, reason: str | None) -> None:
+    terminology = embedded.read()
+    mentions = Dictionary(terminology).find(caption)
+    mention = next(m for m in mentions if m.text == term)
+    assert rules.refuse_mention(caption, mention, mentions, terminology) == reason
+
+
+def test_states_that_may_be_true_together_are_related() -> None:
+    terminology = embedded.read()
+    ids = {c.preferred: frozenset({c.concept_id}) for c in terminology.concepts.values()}
+    for one, other in (("inflammation", "consolidation"), ("prosthesis", "rod"), ("aortic aneurysm", "aorta")):
+        assert terminology.related(ids[one], ids[other])
+        assert terminology.related(ids[other], ids[one])
+    assert not terminology.related(ids["inflammation"], ids["fracture"])
 
 
 def test_wholes_and_ancestors_are_refused() -> None:

@@ -66,7 +66,8 @@ _SECTIONAL = re.compile(r"CT|MRI?\b|magnetic resonance|tomogra", re.IGNORECASE)
 _NOT_SECTIONAL = re.compile(r"PET|emission|coher|beam|CB")
 _UNCOUNTED = re.compile(r"(?:imaging|tomography|graphy|scopy|metry|aspiration|CT|MRI|MR)$")
 _ADJECTIVAL = re.compile(r"(?:tomographic|ultrasonographic|radiographic)$")
-_SIDED = re.compile(r"(?:left|right|bilateral)\b", re.IGNORECASE)
+_SIDED = re.compile(r"(?:(?i:left|right|bilateral)|[LR](?:CA|CX|AD|MCA|V|A|[UML]L|[UL]Q|IJ))\b")
+"""Names that begin with a side, and abbreviations of some: never behind another side."""
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)?|first|second|third|fourth|fifth|last", re.IGNORECASE)
 _STEM = 5
 _LONGEST_ACRONYM = 4
@@ -118,6 +119,9 @@ def refuse_company(caption: str, mention: Mention, tui: str) -> str | None:
     own: tuple[tuple[str, Callable[[], bool]], ...] = (
         ("shape", lambda: not partners(caption, start, end)),
         ("background", lambda: story.is_about_health(caption, start, end)),
+        ("negated", lambda: story.is_denied(caption, start, end)),
+        # "Right parasagittal scan: this right-sided image" says its side twice.
+        ("said_again", lambda: re.search(rf"\b{re.escape(mention.text)}-", caption, re.IGNORECASE) is not None),
     )
     if tui != _PLACE:
         own = (

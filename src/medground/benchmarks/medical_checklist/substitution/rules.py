@@ -52,7 +52,7 @@ _TELL = re.compile(
 _USES = (
     ("left", "was were has have had patient patients he she they we it who", "the this that these those its his her"
      " their our a an in behind untreated to alone him"),
-    ("right", "", "after before behind next away above below through at"),
+    ("right", "", "after before behind next away above below through at way angled angles"),
     ("lead", "was can may could will would which they to", "to into"),
     ("leads", "which that it this", "to into"),
     ("cold", "", "light water sweat and knife"),
@@ -71,13 +71,23 @@ _USES = (
     ("cage", "rib thoracic", ""),
     ("thyroid", "", "cartilage"),
     ("sheath", "rectus tendon nerve optic carotid synovial myelin", "of"),
-    ("posterior", "antero", ""),
-    ("anterior", "postero", ""),
+    # Half of a word that stands apart: "poster anterior", "infero lateral".
+    ("posterior", "antero antro infero supero latero medio", ""),
+    ("anterior", "postero poster postro infero supero latero medio", ""),
+    ("lateral", "postero poster antero infero supero medio dorso ventro", ""),
+    ("medial", "postero poster antero infero supero latero dorso ventro", ""),
+    ("superior", "postero antero latero medio", ""),
+    ("inferior", "postero antero latero medio", ""),
     ("head", "arrow truncated caput femoral humeral radial metatarsal metacarpal of pancreatic fibular", "of"),
     ("neck", "femoral bladder aneurysm pancreatic gallbladder", "of"),
     ("body", "vertebral foreign gastric pancreatic of whole loose", "of"),
 )  # fmt: skip
 _VERB = {word: (word_set(before), word_set(after)) for word, before, after in _USES}
+
+_INFINITIVE = re.compile(r"\bto\s+$", re.IGNORECASE)
+_OBJECT = re.compile(r"\s+(?:the|a|an|this|these|that|those|its|his|her|their|any|all|each|both)\b", re.IGNORECASE)
+"""Before and after a verb: "to bypass the instrument"."""
+_BESIDE = re.compile(r"\s*\(([A-Za-z]{1,6})\d?[);,]")
 
 
 def refuse_span(caption: str, start: int, end: int, mentions: Sequence[Mention]) -> str | None:
@@ -195,6 +205,8 @@ def choose_form(forms: Sequence[str], mention: Mention) -> str | None:
 
 def is_verb(caption: str, mention: Mention) -> bool:
     """Whether a word that is also a verb, an adverb or part of another name is used as such: "the patient left"."""
+    if _INFINITIVE.search(caption[max(0, mention.start - 8) : mention.start]) and _OBJECT.match(caption[mention.end :]):
+        return True
     neighbours = _VERB.get(fold(mention.text))
     if neighbours is None:
         return False
@@ -215,12 +227,21 @@ def _is_abbreviated(caption: str, mention: Mention) -> bool:
     """Whether a bracket beside the mention abbreviates it (or spells it out), so that both name one thing."""
     if "(" not in caption:
         return False
+    beside = _BESIDE.match(caption, mention.end)
+    if beside and _is_drawn_from(beside[1], mention.text):
+        return True
     for pair in abbreviations.find(caption):
         long_end, short_end = pair.long_start + len(pair.long), pair.short_start + len(pair.short)
         inside_long = pair.long_start < mention.end and mention.start < long_end
         if inside_long or (pair.short_start < mention.end and mention.start < short_end):
             return True
     return False
+
+
+def _is_drawn_from(letters: str, text: str) -> bool:
+    """Whether letters abbreviate a text, or more than it: "Ao" for "aorta", "CDUS" beside "color Doppler"."""
+    short, rest = fold(letters), iter(fold(text))
+    return short[0] == fold(text)[0] and 2 * sum(letter in rest for letter in short) >= len(short)
 
 
 def _says_again(ids: Iterable[str], others: Sequence[Mention], terminology: Terminology) -> bool:

@@ -7,15 +7,23 @@ from __future__ import annotations
 
 import re
 
+from medground.benchmarks.medical_checklist.substitution.places import IMAGING
+
 _LEGEND = re.compile(
     r"(?:(?:^|[\s;,.(*])(?:\*+|[A-Za-z]{1,5}\d{0,2}|\d{1,2}|(?:arrow|star|asterisk|circle)\w*\)?)"
     r"\s*[:=\u2013\u2014-]\s*"
     r"|(?:^|[\s;.(])[A-Z][A-Za-z-]{0,7}\d?(?:,|\s+(?:indicates?|denotes?|represents?|is|are|stands? for))\s*)"
     r"(?:the\s+)?(?:(?:left|right|upper|lower|normal)\s+)?$"
 )
+_KEY = re.compile(r"(?:^|[;.(,:])\s*[A-Z][A-Za-z]{0,5}\d?\s*[,=:]\s+[a-z]")
+"""One entry of a list that explains letters: "LV, left ventricle"."""
+
+_FEWEST_KEYS = 2
+_LETTERS = re.compile(r"(?:^|[\s(,;])([A-Z]{2,6})\s+$")
 _GENERAL = re.compile(
     r"\b(?:we|our|usually|often|generally|typically|commonly|common|can be|may|might|should|people|tool|technique|"
-    r"method|reprinted|theory|model of|schematic|diagram)\b",
+    r"method|reprinted|theory|model of|schematic|diagram|considered|regarded as|"
+    r"defined as|dangerous|recommended|necessary|essential|useful|helpful|important)\b",
     re.IGNORECASE,
 )
 _ASIDE = re.compile(
@@ -35,7 +43,7 @@ _DENIED_BEFORE = re.compile(
     r"\b(?:no|not|without|neither|nor|absence|absent|lack|lacking|never|free of|rather)\b", re.IGNORECASE
 )
 _DENIED_AFTER = re.compile(
-    r"\s+(?:[\w-]+\s+){0,3}?(?:not|never|cannot|no longer|without|un(?:remarkable|affected|changed|involved)|normal|"
+    r"\s+(?:[\w-]+\s+){0,4}?(?:not|never|cannot|no longer|without|un(?:remarkable|affected|changed|involved)|normal|"
     r"intact|preserved|spared)\b",
     re.IGNORECASE,
 )
@@ -61,7 +69,15 @@ def is_legend(caption: str, start: int, end: int) -> bool:
         >>> is_legend("LV, left ventricle; * liver", 4, 18), is_legend("An axial CT", 9, 11)
         (True, False)
     """
-    return _LEGEND.search(caption[max(0, start - 40) : start]) is not None or caption[end:].lstrip().startswith("=")
+    if _LEGEND.search(caption[max(0, start - 40) : start]) is not None or caption[end:].lstrip().startswith("="):
+        return True
+    # "LFC Lateral femoral condyle": letters, and what they stand for.
+    letters = _LETTERS.search(caption[max(0, start - 8) : start])
+    if letters and letters[1][0].lower() == caption[start].lower() and letters[1] not in IMAGING:
+        return True
+    # "CT, chordae tendineae" among other letters: the term itself is the letters, in another sense.
+    key = _KEY.match(caption[max(0, start - 2) : end + 4].lstrip(" ") if start else caption[: end + 4])
+    return key is not None and len(_KEY.findall(caption)) >= _FEWEST_KEYS
 
 
 def is_background(caption: str, start: int, end: int, *, state: bool) -> bool:
@@ -91,7 +107,8 @@ def is_denied(caption: str, start: int, end: int) -> bool:
     before = re.split(r"[.;!?:]\s|\b(?:but|however|although)\b", caption[:start])[-1]
     if _DENIED_BEFORE.search(before) or _DENIED_AFTER.match(caption[end : end + 60]):
         return True
-    return _UNCHANGED.search(" ".join(before.split()[-3:])) is not None
+    # "Normal sized liver (arrow) and spleen", "a normal position of the stomach": of others it may be true as well.
+    return _UNCHANGED.search(re.split(r"[,;:]", before)[-1]) is not None
 
 
 def is_about_health(caption: str, start: int, end: int) -> bool:
