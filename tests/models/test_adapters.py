@@ -32,6 +32,8 @@ GRIDS = {
 MATCHERS = {"biomedclip", "kad", "m3ae", "medclip", "pmc_clip"}
 ATTENTION = {"carzero", "devide", "kad", "m3ae", "mavl", "medklip"}
 FINDINGS = ["Cardiomegaly", "Effusion", "Nodule", "Pneumonia"]
+CLOSE = 5e-5
+"""Batches of other sizes go through other kernels, whose sums differ in the last digits of float32."""
 
 
 class Trap:
@@ -74,12 +76,12 @@ def test_company_of_images_and_findings(name: str, zoo: Any, pictures: list[Radi
     model = zoo.build(name)
     whole = model.predict(pictures, FINDINGS)
     alone = model.predict([pictures[1]], FINDINGS)
-    assert np.abs(alone.scores[0] - whole.scores[1]).max() < 1e-5
-    assert np.abs(alone.saliency[0] - whole.saliency[1]).max() < 1e-5
+    assert np.abs(alone.scores[0] - whole.scores[1]).max() < CLOSE
+    assert np.abs(alone.saliency[0] - whole.saliency[1]).max() < CLOSE
     order = [2, 0, 3, 1]
     permuted = model.predict(pictures, [FINDINGS[i] for i in order])
-    assert np.abs(permuted.scores - whole.scores[:, order]).max() < 1e-5
-    assert np.abs(permuted.saliency - whole.saliency[:, order]).max() < 1e-5
+    assert np.abs(permuted.scores - whole.scores[:, order]).max() < CLOSE
+    assert np.abs(permuted.saliency - whole.saliency[:, order]).max() < CLOSE
     dropped = model.predict(pictures, FINDINGS[:2])
     changed = np.abs(dropped.scores - whole.scores[:, :2]).max()
     if name in ("kad", "devide"):
@@ -87,7 +89,7 @@ def test_company_of_images_and_findings(name: str, zoo: Any, pictures: list[Radi
         assert model.info.query_dependent
     else:
         # MedKLIP and MAVL always ask the whole book, so only appended findings are felt by the others.
-        assert changed < 1e-5
+        assert changed < CLOSE
         assert model.info.query_dependent == (name in ("medklip", "mavl"))
 
 

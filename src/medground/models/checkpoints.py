@@ -30,6 +30,17 @@ log = logging.getLogger("medground")
 _NAMES_WITH_NEAREST = 20  # nearest names are searched for this many entries; a foreign file has thousands
 
 
+LIGHTNING = (
+    "hyper_parameters",
+    "callbacks",
+    "loops",
+    "optimizer_states",
+    "lr_schedulers",
+    "datamodule_hyper_parameters",
+)
+"""What Lightning's checkpoints hold beside the weights."""
+
+
 def strip_module(name: str) -> str:
     """Remove the ``module.`` that data-parallel training puts before every name."""
     while name.startswith("module."):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
@@ -121,9 +121,12 @@ class DualEncoder(PictureOptions, Adapter):
     def image_features(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
         """Return un-normed image vectors ``(n, E)`` and cell vectors ``(n, h, w, E)`` of the joint space."""
 
-    @abstractmethod
     def embed(self, texts: Sequence[str]) -> Tensor:
-        """Return un-normed text vectors ``(K, E)``."""
+        """Return un-normed text vectors ``(K, E)``; of a text tower that takes ids and mask, unless overridden."""
+        ids, mask = (part.to(self.runtime.device) for part in self.tokenise(texts))
+        network: Any = self.network
+        vectors: Tensor = network.text(ids, mask)
+        return vectors
 
     @abstractmethod
     def scale(self) -> float:
@@ -193,11 +196,7 @@ class DualEncoder(PictureOptions, Adapter):
         Raises:
             ModelError: the images do not have one equally long list of captions each.
         """
-        check_captions(images, captions)
-        pixels, _ = self.inputs(images)
-        places, distinct = distinct_rows(pixels)
-        (vectors,) = self.run(lambda batch: (self.image_features(batch)[0],), pixels[distinct])
-        assert vectors is not None
+        places, vectors = encode_distinct(self, images, captions, lambda batch: self.image_features(batch)[0])
         texts = list(dict.fromkeys(text for own in captions for text in own))
         encoded = dict(zip(texts, self.caption_vectors(texts), strict=True))
         raw = [
@@ -214,6 +213,34 @@ class DualEncoder(PictureOptions, Adapter):
                 self.embed(captions[start : start + TEXTS_AT_ONCE]) for start in range(0, len(captions), TEXTS_AT_ONCE)
             ]
             return functional.normalize(torch.cat(parts).float().cpu(), dim=-1)
+
+
+def encode_distinct(
+    model: Adapter,
+    images: Sequence[Radiograph],
+    captions: Sequence[Sequence[str]],
+    encode: Callable[[Tensor], Tensor],
+) -> tuple[list[int], Tensor]:
+    """Encode each different image once.
+
+    Args:
+        model: whose pictures they become.
+        images: N.
+        captions: K an image.
+        encode: from pixels to one row an image.
+
+    Returns:
+        For each image the row of its own, and the rows.
+
+    Raises:
+        ModelError: the images do not have one equally long list of captions each.
+    """
+    check_captions(images, captions)
+    pixels, _ = model.inputs(images)
+    places, distinct = distinct_rows(pixels)
+    (rows,) = model.run(lambda batch: (encode(batch),), pixels[distinct])
+    assert rows is not None
+    return places, rows
 
 
 def distinct_rows(pixels: Tensor) -> tuple[list[int], list[int]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -133,13 +132,6 @@ class Biomedclip(DualEncoder):
         tokens = network.visual(pixels)
         side = math.isqrt(tokens.shape[1] - 1)
         return tokens[:, 0], tokens[:, 1:].unflatten(1, (side, side))
-
-    def embed(self, texts: Sequence[str]) -> Tensor:
-        """See :meth:`DualEncoder.embed`."""
-        ids, mask = (part.to(self.runtime.device) for part in self.tokenise(texts))
-        network: Any = self.network
-        vectors: Tensor = network.text(ids, mask)
-        return vectors
 
     def scale(self) -> float:
         """See :meth:`DualEncoder.scale`."""

@@ -190,11 +190,7 @@ class Biovil(DualEncoder):
 
     def embed(self, texts: Sequence[str]) -> Tensor:
         """See :meth:`DualEncoder.embed`."""
-        ends = [text.rstrip("!?.") for text in texts]  # as the authors cut them
-        ids, mask = (part.to(self.runtime.device) for part in self.tokenise(ends))
-        network: Any = self.network
-        vectors: Tensor = network.text(ids, mask)
-        return vectors
+        return super().embed([text.rstrip("!?.") for text in texts])  # as the authors cut them
 
     def encoded(self, prompts: Prompts, findings: Sequence[str]) -> Any:
         """Return one normed vector a finding ``(C, E)``: the mean of its prompts' un-normed ones, as published."""

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from medground.errors import ModelError
 from medground.models.base import ModelInfo
-from medground.models.checkpoints import Layout, read_weights
+from medground.models.checkpoints import LIGHTNING, Layout, read_weights
 from medground.models.common.adapter import Adapter, Parts
 from medground.models.common.inputs import Preprocess
 from medground.models.common.text import Prompts, Tokenizer
@@ -29,14 +29,7 @@ from medground.models.layers.vit import VisionTransformer
 # `decoder_norm` is `decoder.norm`; self-attention and its norm are in the file and never used.
 LAYOUT = Layout(
     under="state_dict",
-    unused=(
-        "hyper_parameters",
-        "callbacks",
-        "loops",
-        "optimizer_states",
-        "lr_schedulers",
-        "datamodule_hyper_parameters",
-    ),
+    unused=LIGHTNING,
     rename=lambda name: name.rpartition("CARZero.")[2].removeprefix("module."),
     ignore=(
         "fusion_module.decoder_norm.*",

@@ -21,7 +21,7 @@ from medground.imaging.reading import Radiograph
 from medground.models.base import MatchScores, ModelInfo
 from medground.models.checkpoints import Layout, closest, read_weights
 from medground.models.common.adapter import Adapter, Parts
-from medground.models.common.dual import check_captions, distinct_rows
+from medground.models.common.dual import encode_distinct
 from medground.models.common.inputs import IMAGENET_MEAN, IMAGENET_STD, Preprocess
 from medground.models.common.presence import presence, presence_margin
 from medground.models.common.text import Prompts, Tokenizer
@@ -176,12 +176,8 @@ class Kad(Adapter):
         Raises:
             ModelError: the images do not have one equally long list of captions each.
         """
-        check_captions(images, captions)
-        pixels, _ = self.inputs(images)
-        places, distinct = distinct_rows(pixels)
         network: Any = self.network
-        (pooled,) = self.run(lambda batch: (network.image_encoder(batch).mean(1),), pixels[distinct])
-        assert pooled is not None
+        places, pooled = encode_distinct(self, images, captions, lambda batch: network.image_encoder(batch).mean(1))
         texts = list(dict.fromkeys(text for own in captions for text in own))
         with self.runtime.inference():
             ids, mask = self.tokenise(texts)

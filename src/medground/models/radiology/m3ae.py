@@ -20,9 +20,9 @@ from torch.nn import functional
 
 from medground.imaging.reading import Radiograph
 from medground.models.base import MatchScores, ModelInfo
-from medground.models.checkpoints import Layout, Source, Weights, read_weights
+from medground.models.checkpoints import LIGHTNING, Layout, Source, Weights, read_weights
 from medground.models.common.adapter import Adapter, Parts
-from medground.models.common.dual import check_captions, distinct_rows
+from medground.models.common.dual import encode_distinct
 from medground.models.common.inputs import CLIP_MEAN, CLIP_STD, Preprocess
 from medground.models.common.presence import presence, presence_margin
 from medground.models.common.text import Prompts, Tokenizer
@@ -32,14 +32,7 @@ from medground.models.layers.openai_names import vision_source
 
 LAYOUT = Layout(
     under="state_dict",
-    unused=(
-        "hyper_parameters",
-        "callbacks",
-        "loops",
-        "optimizer_states",
-        "lr_schedulers",
-        "datamodule_hyper_parameters",
-    ),
+    unused=LIGHTNING,
     ignore=(
         "vision_encoder.token_embedding.weight",
         "vision_encoder.positional_embedding",
@@ -282,12 +275,8 @@ class M3ae(Adapter):
         Raises:
             ModelError: the images do not have one equally long list of captions each.
         """
-        check_captions(images, captions)
-        pixels, _ = self.inputs(images)
-        places, distinct = distinct_rows(pixels)
         network: Any = self.network
-        (streams,) = self.run(lambda batch: (network.image_stream(batch),), pixels[distinct])
-        assert streams is not None
+        places, streams = encode_distinct(self, images, captions, network.image_stream)
         texts: dict[tuple[str, ...], tuple[Tensor, Tensor]] = {}
         rows = []
         for place, own in zip(places, captions, strict=True):

@@ -7,7 +7,6 @@ open_clip's own, or an encoder of transformers. Maps are the similarity of every
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -116,13 +115,6 @@ class OpenClipDual(DualEncoder):
         network: Any = self.network
         features: tuple[Tensor, Tensor] = network.visual(pixels)
         return features
-
-    def embed(self, texts: Sequence[str]) -> Tensor:
-        """See :meth:`DualEncoder.embed`."""
-        ids, mask = (part.to(self.runtime.device) for part in self.tokenise(texts))
-        network: Any = self.network
-        vectors: Tensor = network.text(ids, mask)
-        return vectors
 
     def scale(self) -> float:
         """See :meth:`DualEncoder.scale`."""
