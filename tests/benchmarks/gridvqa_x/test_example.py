@@ -69,7 +69,17 @@ def test_the_example_runs_and_says_whether_it_tells_the_models_apart(occlusion, 
 def test_the_page_names_what_exists():
     for option in ("multi", "features", "merge_words", "perturbations"):
         assert option in {p.name for p in registry.parameters(registry.load("explainer", "dime"))}
-    for name in ("dime", "multishap", "multiviz", "emap", "intershap", "pid", "occlusion", "responsibility"):
+    for name in (
+        "dime",
+        "multishap",
+        "multiviz",
+        "emap",
+        "intershap",
+        "pid",
+        "occlusion",
+        "responsibility",
+        "swap_interaction",
+    ):
         assert f"`{name}`" in PAGE
         assert registry.load("explainer", name).name == name
     for name in ("gridvqa_pure", "gridvqa_spur", "gridvqa_rule", "gridvqa_counter", "gridvqa_mdetr"):
@@ -80,7 +90,17 @@ def test_the_page_names_what_exists():
     bench = GridVQAX()
     bench.bind(Setting([Entry("m", "m", RuleExecutor)]))
     assert f"{bench.planned_calls:,} calls a scene" in PAGE
-    names = ["emap", "intershap", "pid", "multiviz", "dime", "multishap", "occlusion", "responsibility"]
+    names = [
+        "emap",
+        "intershap",
+        "pid",
+        "multiviz",
+        "dime",
+        "multishap",
+        "occlusion",
+        "responsibility",
+        "swap_interaction",
+    ]
     assert [m.label for m in default_explainers()] == names
 
 

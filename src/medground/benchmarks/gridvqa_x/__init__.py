@@ -88,7 +88,7 @@ class GridVQAX:
         split: str = "val",
         reasons: str | None = None,
         shortcut: str | None = None,
-        budget: int = 3200,
+        budget: int = 3500,
         only_right: bool = False,
         pictures: int = 2,
         replicates: int = 1000,
@@ -275,7 +275,7 @@ def _hold_grid(entry: Entry, grid: int) -> None:
 
 
 def default_explainers() -> tuple[Entry, ...]:
-    """Return the six explainers of the paper, occlusion and responsibility, with their default parameters."""
+    """Return the six explainers of the paper, and three more, with their default parameters."""
     from medground.explainers.dime import Dime
     from medground.explainers.emap import Emap
     from medground.explainers.intershap import InterShap
@@ -284,6 +284,17 @@ def default_explainers() -> tuple[Entry, ...]:
     from medground.explainers.occlusion import Occlusion
     from medground.explainers.pid import Pid
     from medground.explainers.responsibility import Responsibility
+    from medground.explainers.swap_interaction import SwapInteraction
 
-    classes: tuple[Any, ...] = (Emap, InterShap, Pid, MultiViz, Dime, MultiShap, Occlusion, Responsibility)
+    classes: tuple[Any, ...] = (
+        Emap,
+        InterShap,
+        Pid,
+        MultiViz,
+        Dime,
+        MultiShap,
+        Occlusion,
+        Responsibility,
+        SwapInteraction,
+    )
     return tuple(Entry(cls.name, cls.name, cls) for cls in classes)
