@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "medground"
-LEAVES = {"errors", "escaping", "identity"}
+LEAVES = {"errors", "escaping", "identity", "spending"}
 ALLOWED: dict[str, set[str]] = {
     "metrics": LEAVES,
     "imaging": LEAVES,

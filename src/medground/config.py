@@ -87,6 +87,12 @@ class EngineOptions(BaseModel):
         None, ge=0, description="cases that may fail before the run ends: a count, or a share below 1 (`1%`)"
     )
     deadline: float | None = Field(None, gt=0, description="seconds that one session of the run may take")
+    budget_tokens: int | None = Field(
+        None, gt=0, description="most tokens of models behind servers, of all together and over all sessions of the run"
+    )
+    budget_money: float | None = Field(
+        None, gt=0, description="most money for them, alike: each names its `prices`, all in one currency"
+    )
 
     @field_validator("max_failures", mode="before")
     @classmethod

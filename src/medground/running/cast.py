@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from medground.benchmarks.base import Entry, Task
+from medground.spending import Budget, within
 
 
 class Cast:
@@ -15,12 +16,18 @@ class Cast:
     Args:
         tasks: that are still to be computed, in order; a component is let go of after the last that needs it.
         asked: told label and component whenever a task that it played in has ended.
+        budget: that everybody takes from; None: no bound.
     """
 
-    def __init__(self, tasks: Iterable[Task] = (), asked: Callable[[str, Any], None] = lambda *_: None) -> None:
+    def __init__(
+        self,
+        tasks: Iterable[Task] = (),
+        asked: Callable[[str, Any], None] = lambda *_: None,
+        budget: Budget | None = None,
+    ) -> None:
         self._players: dict[tuple[str, str], Any] = {}
         self._labels: dict[tuple[str, str], str] = {}
-        self._asked = asked
+        self._asked, self._budget = asked, budget
         self._needed = Counter(key for task in tasks for key in _keys(task))
 
     def players(self, roles: Mapping[str, Entry]) -> dict[str, Any]:
@@ -30,7 +37,8 @@ class Cast:
     def _player(self, entry: Entry) -> Any:
         key = _key(entry)
         if key not in self._players:
-            self._players[key] = entry.build()
+            with within(self._budget):
+                self._players[key] = entry.build()
             self._labels[key] = entry.label
         return self._players[key]
 

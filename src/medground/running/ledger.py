@@ -32,6 +32,11 @@ class SessionLedger:
         self._session = {"started": started, "reading": reading}
         self._asked: dict[str, Mapping[str, Any]] = {}
 
+    @property
+    def earlier(self) -> list[dict[str, Any]]:
+        """One record a session before this one; see :func:`read_ledger`."""
+        return [json.loads(line) for line in self._before.decode().splitlines()]
+
     def put(self, label: str, player: Any) -> None:
         """Write what was asked of a player so far; one that counts nothing leaves no trace."""
         ledger = getattr(player, "ledger", None)

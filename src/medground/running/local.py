@@ -32,6 +32,7 @@ from medground.running.pools import Processes, threads
 from medground.running.profile import Profile
 from medground.running.progress import Progress
 from medground.running.threads import fixed_torch_threads
+from medground.spending import Budget
 
 Work = Sequence[tuple[TaskPlan, Sequence[Chunk]]]
 
@@ -46,6 +47,7 @@ def run_local(
     *,
     ask: bool = True,
     asked: Callable[[str, Any], None] = lambda *_: None,
+    budget: Budget | None = None,
 ) -> list[Profile]:
     """Compute chunks and store each as soon as it is complete.
 
@@ -58,6 +60,7 @@ def run_local(
         allowance: failures and time that the run may take.
         ask: whether models may be asked; if not, only what was said before is read.
         asked: told label and component of whoever was asked, whenever a task ends.
+        budget: of the run.
 
     Returns:
         One profile for each task that was opened.
@@ -69,7 +72,7 @@ def run_local(
     """
     allowance, progress = allowance or Allowance(), progress or Progress()
     work = [(planned, chunks) for planned, chunks in work if chunks]
-    cast = Cast((planned.task for planned, _ in work), asked)
+    cast = Cast((planned.task for planned, _ in work), asked, budget)
 
     def every_task() -> list[Profile]:
         # Storing waits for the disk: in a thread of its own, so that decoding does not.

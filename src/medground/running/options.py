@@ -33,6 +33,8 @@ class Options:
         retry_failed: compute chunks with failed items again. Always so where ``on_error`` is ``stop``.
         max_failures: items that may fail before the run ends: a count, or a share of all items below 1.
         deadline: seconds that one session may take.
+        budget_tokens: most tokens of models behind servers, over all sessions of the run; None: no bound.
+        budget_money: most money, alike.
     """
 
     chunk: int = 64
@@ -43,6 +45,8 @@ class Options:
     retry_failed: bool = False
     max_failures: int | float | None = None
     deadline: float | None = None
+    budget_tokens: int | None = None
+    budget_money: float | None = None
 
     def __post_init__(self) -> None:
         lowest = {"chunk": 1, "workers": 0, "memory_items": 1, "torch_threads": 1}

@@ -21,8 +21,9 @@ from medground.models.chat.remote import wire
 from medground.models.chat.remote.cache import ReplyCache, cache_file
 from medground.models.chat.remote.client import Client, Patience
 from medground.models.chat.remote.ledger import Ledger, read_prices
-from medground.models.chat.remote.limits import Budget, Concurrency, Cost, Rate, StopRunError, Turns
+from medground.models.chat.remote.limits import Concurrency, Cost, Rate, Turns
 from medground.models.chat.remote.upload import is_here
+from medground.spending import Budget, StopRunError, budget_of_the_run
 
 READY = 2  # requests that are made ready while all others are on their way
 TOKENS_A_PICTURE = 2000  # set aside in budgets before the server has counted
@@ -57,8 +58,8 @@ class ApiChat:
         max_wait: longest wait that a server may ask for, in seconds.
         base_wait: seconds before a second try, doubled each time.
         run_deadline: seconds from the first request, after which the run stops.
-        budget_tokens: most tokens of a run.
-        budget_money: most money of a run; needs ``prices``.
+        budget_tokens: most tokens of this model in one session of a run; ``engine.budget_tokens`` bounds the whole run.
+        budget_money: most money, alike; needs ``prices``.
         prices: dated price file.
         cache: file of kept replies, on a local disk; ``none`` keeps nothing.
         allow_upload: lets pictures of datasets that may not be passed on leave this machine.
@@ -114,7 +115,7 @@ class ApiChat:
         self._schemas: bool | None = None if structured == "auto" else False
         self.capabilities = _capabilities(images, tools)
         self.ledger = Ledger(read_prices(prices, model) if prices else None)
-        self._budget = Budget(budget_tokens, budget_money)
+        self._budgets = self._shared_budgets(Budget(budget_tokens, budget_money))
         self._tokens = Rate(tokens_per_minute)
         limit = Concurrency(concurrency, start=min(concurrency, 8))
         patience = Patience(max_tries, timeout, max_wait, base_wait)
@@ -124,6 +125,16 @@ class ApiChat:
         self._turns = Turns()
         self._first_name: str | None = None
         self._closing = weakref.finalize(self, _close, self._client, self._cache, self.ledger, model)
+
+    def _shared_budgets(self, own: Budget) -> tuple[Budget, ...]:
+        """Return the model's own budget and that of the run; a server on this machine costs no money by itself."""
+        run = budget_of_the_run()
+        if run is None:
+            return (own,)
+        prices = self.ledger.prices
+        if prices is not None or not self.local:
+            run.in_currency(prices.currency if prices else None, self.model)
+        return own, run
 
     @property
     def local(self) -> bool:
@@ -231,7 +242,7 @@ class ApiChat:
         body = self._body(conversation, options, schema=schema)
         most = self._reserved(conversation, options)
         self.ledger.wait(self._tokens.take(most[0]))
-        cost = Cost(self._budget, most)
+        cost = Cost(self._budgets, most)
 
         def begin() -> None:
             try:

@@ -24,7 +24,8 @@ from medground.imaging.reading import Radiograph
 from medground.models.base import GenerationOptions, Message, ToolCall, ToolSpec, capabilities_of
 from medground.models.chat.api_chat import ApiChat
 from medground.models.chat.remote.cache import ReplyCache, merge
-from medground.models.chat.remote.limits import Budget, Concurrency, Rate, StopRunError, Turns
+from medground.models.chat.remote.limits import Concurrency, Rate, Turns
+from medground.spending import Budget, StopRunError
 
 SECRET = "sk-very-secret-0123456789"
 

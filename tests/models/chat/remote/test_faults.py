@@ -10,7 +10,7 @@ import pytest
 
 from medground.models.base import GenerationOptions, Message
 from medground.models.chat.api_chat import ApiChat
-from medground.models.chat.remote.limits import StopRunError
+from medground.spending import StopRunError
 
 GOLDEN = json.loads((Path(__file__).parents[3] / "golden" / "chat" / "server_faults.json").read_text())
 SCHEMA = {

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from medground.config import parse_run_file
-from medground.models.chat.remote.limits import StopRunError
 from medground.reporting.report import write_report
 from medground.running.ledger import read_ledger
 from medground.running.reading import read_transcripts
 from medground.session import assemble, run_session
+from medground.spending import StopRunError
 
 SECRET = "sk-very-secret-0123456789"
 

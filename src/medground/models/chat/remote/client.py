@@ -19,8 +19,9 @@ import httpx2
 
 from medground.models.base import Reply
 from medground.models.chat.remote.ledger import Ledger
-from medground.models.chat.remote.limits import Concurrency, Rate, StopRunError
+from medground.models.chat.remote.limits import Concurrency, Rate
 from medground.models.chat.remote.wire import MalformedError, reply_of
+from medground.spending import StopRunError
 
 RETRIED = frozenset({408, 409, 429, *range(500, 600)})
 FATAL = frozenset({401, 403, 404})

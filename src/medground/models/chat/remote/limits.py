@@ -1,18 +1,14 @@
-"""How many requests may be on their way, how many a minute, and when a budget ends a run. Thread-safe."""
+"""How many requests may be on their way, how many a minute, and what one takes from a budget. Thread-safe."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from medground.errors import ModelError
-
-
-class StopRunError(ModelError):
-    """Every further request would fail in the same way: the run stops."""
+from medground.spending import Budget, StopRunError
 
 
 class Concurrency:
@@ -118,79 +114,47 @@ class Rate:
 
 
 @dataclass
-class Budget:
-    """What a run may cost. A request's greatest cost is set aside before it is sent, so no bound is ever passed.
-
-    Attributes:
-        tokens: most tokens, prompt and completion; None: no bound.
-        money: most money, in the currency of the prices; None: no bound.
-    """
-
-    tokens: int | None = None
-    money: float | None = None
-    _tokens: float = field(default=0.0, repr=False)
-    _money: float = field(default=0.0, repr=False)
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-
-    def reserve(self, tokens: float, money: float) -> None:
-        """Set aside what a request may cost at most.
-
-        Raises:
-            StopRunError: the budget could be passed.
-        """
-        with self._lock:
-            for name, bound, spent, more in (
-                ("tokens", self.tokens, self._tokens, tokens),
-                ("money", self.money, self._money, money),
-            ):
-                if bound is not None and spent + more > bound:
-                    raise StopRunError(
-                        f"the budget of {name} could be passed by the next request",
-                        where=f"budget.{name}",
-                        expected=f"at most {bound:g}",
-                        got=f"{spent:g} spent or on its way, {more:g} more at most",
-                        fix="replies so far are kept; raise the budget and run again",
-                    )
-            self._tokens += tokens
-            self._money += money
-
-    def settle(self, reserved: tuple[float, float], spent: tuple[float, float]) -> None:
-        """Put what a request really cost in the place of what was set aside."""
-        with self._lock:
-            self._tokens += spent[0] - reserved[0]
-            self._money += spent[1] - reserved[1]
-
-
-@dataclass
 class Cost:
-    """What one request takes from a budget: its greatest cost while it is on its way, then what it really cost.
+    """What one request takes from every budget: its greatest cost while it is on its way, then what it really cost.
 
     Attributes:
-        budget: of the run.
+        budgets: of the model's entry and of the run.
         most: tokens and money that it may cost.
     """
 
-    budget: Budget
+    budgets: Sequence[Budget]
     most: tuple[float, float]
     _held: bool = False
 
     def reserve(self) -> None:
-        """Set the greatest cost aside.
+        """Set the greatest cost aside, in all budgets or in none.
 
         Raises:
-            StopRunError: the budget could be passed.
+            StopRunError: a budget could be passed.
         """
-        self.budget.reserve(*self.most)
+        held: list[Budget] = []
+        try:
+            for budget in self.budgets:
+                budget.reserve(*self.most)
+                held.append(budget)
+        except StopRunError:
+            for budget in held:
+                budget.settle(self.most, (0.0, 0.0))
+            raise
         self._held = True
 
     def settle(self, spent: tuple[float, float] | None) -> None:
         """Put what was spent in its place; None: the server does not say, and the greatest cost stays."""
         if spent is not None:
-            self.budget.settle(self.most, spent)
+            self._put(spent)
         self._held = False
 
     def release(self) -> None:
         """Give back what is still set aside: nothing was answered."""
         if self._held:
-            self.budget.settle(self.most, (0.0, 0.0))
+            self._put((0.0, 0.0))
             self._held = False
+
+    def _put(self, spent: tuple[float, float]) -> None:
+        for budget in self.budgets:
+            budget.settle(self.most, spent)
