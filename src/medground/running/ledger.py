@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from medground.running.options import Options
+from medground.spending import Budget
 from medground.storage import Storage
 
 NAME = "ledger.jsonl"
@@ -36,6 +38,17 @@ class SessionLedger:
     def earlier(self) -> list[dict[str, Any]]:
         """One record a session before this one; see :func:`read_ledger`."""
         return [json.loads(line) for line in self._before.decode().splitlines()]
+
+    def budget(self, options: Options) -> Budget | None:
+        """Return what the run may still cost; what earlier sessions asked for is spent. None: no bound."""
+        if options.budget_tokens is None and options.budget_money is None:
+            return None
+        budget = Budget(options.budget_tokens, options.budget_money, where="engine.budget")
+        for session in self.earlier:
+            for counts in session["asked"].values():
+                tokens = counts.get("prompt_tokens", 0) + counts.get("completion_tokens", 0)
+                budget.spend(tokens, counts.get("money", 0.0))
+        return budget
 
     def put(self, label: str, player: Any) -> None:
         """Write what was asked of a player so far; one that counts nothing leaves no trace."""

@@ -30,7 +30,6 @@ from medground.running.redact import redact
 from medground.running.shards import agreed_threads, refuse_incomplete
 from medground.running.store import Store
 from medground.running.threads import fixed_torch_threads
-from medground.spending import Budget
 from medground.storage import Storage, is_address
 
 
@@ -256,21 +255,10 @@ class _Session:
                     allowed,
                     ask=self._own,
                     asked=ledger.put,
-                    budget=self._budget(ledger),
+                    budget=ledger.budget(self._options),
                 )
         finally:
             self._progress.stop()
-
-    def _budget(self, ledger: SessionLedger) -> Budget | None:
-        """Return what the run may still cost; what its earlier sessions asked for, as the ledger has it, is spent."""
-        if self._options.budget_tokens is None and self._options.budget_money is None:
-            return None
-        budget = Budget(self._options.budget_tokens, self._options.budget_money, where="engine.budget")
-        for session in ledger.earlier:
-            for counts in session["asked"].values():
-                tokens = counts.get("prompt_tokens", 0) + counts.get("completion_tokens", 0)
-                budget.spend(tokens, counts.get("money", 0.0))
-        return budget
 
     def _allowance(self) -> Allowance:
         seconds = self._options.deadline

@@ -102,7 +102,9 @@ def _compute(store: Store, shard: Shard, plan: Plan, options: Options, progress:
     progress.start(items, items - sum(len(chunk.items) for chunk in todo))
     try:
         with fixed_torch_threads(threads) as opened:
-            profiles = run_local(work, store, options, progress, opened, allowance, asked=ledger.put)
+            profiles = run_local(
+                work, store, options, progress, opened, allowance, asked=ledger.put, budget=ledger.budget(options)
+            )
     finally:
         progress.stop()
     if profiles:
