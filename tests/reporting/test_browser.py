@@ -154,6 +154,35 @@ def test_cases_are_filtered_by_model_group_finding_and_outcome(opened: Opened) -
     assert {text.split(",")[0] for text in shown("score")} == {"miss"}
 
 
+def test_cases_are_searched_sorted_and_linked(chromium: Any, opened: Opened, report: Path) -> None:
+    page = opened.page
+    opened.cases()
+    field = {name: page.locator(".filters label", has_text=name).locator("select") for name in ("Show", "Sort")}
+    field["Show"].select_option("all")
+    for way, sign in (("up", 1), ("down", -1)):
+        field["Sort"].select_option(f"dice {way}")
+        told = page.locator(".card .score").all_inner_texts()
+        known = [float(text.split("Dice ")[1].split("\u00a0")[0]) for text in told if "Dice undefined" not in text]
+        assert known == sorted(known, key=lambda value: sign * value)
+        assert all("undefined" in text for text in told[len(known) :])
+    every = page.locator(".card .case").all_inner_texts()
+    page.locator(".filters input[type=search]").fill(every[0].upper())
+    assert set(page.locator(".card .case").all_inner_texts()) == {case for case in every if every[0] in case}
+    page.locator(".card").first.click()
+    hash_ = page.evaluate("location.hash")
+    assert hash_.startswith(f"#case={every[0]}/")
+    page.locator(".beside select").select_option(label="Corner")
+    assert page.locator("dialog figure:visible").count() == 2
+    page.keyboard.press("Escape")
+    assert page.evaluate("location.hash") == ""
+    other = Opened(chromium, report, DESKTOP)
+    other.page.goto(report.as_uri() + hash_)
+    other.page.reload()
+    assert other.page.locator("dialog[open] h3 small").inner_text() == every[0]
+    assert other.trouble == []
+    other.page.close()
+
+
 def test_the_viewer_is_walked_through_with_keys(resized: Opened) -> None:
     page = resized.page
     resized.cases().click()

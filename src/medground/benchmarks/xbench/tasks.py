@@ -174,11 +174,11 @@ class GroundingTask(TaskDefaults):
         return excluded_of(self.model.declared, self.dataset.label, *names_of(self.data))
 
     def reading(self) -> str:
-        """A hash over protocol, seed, the patients that are left out and the reader of replies."""
+        """A hash over protocol, seed, the columns of rows, the patients that are left out and the reader of replies."""
         further: list[Any] = [out] if (out := sorted(self.excluded)) else []
         if reader := reader_of(self.reader):
             further.append(reader.record())
-        return fingerprint_of(self.protocol.model_dump(mode="json"), self.seed, *further)
+        return fingerprint_of(self.protocol.model_dump(mode="json"), self.seed, SCHEMA.names(), *further)
 
     def open(self, players: Mapping[str, Any]) -> GroundingStages:
         """Check the model, fit it where it learns from the dataset, and return the stages."""

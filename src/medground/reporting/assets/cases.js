@@ -3,7 +3,10 @@
   const PAGE = 24;
   const SVG = "http://www.w3.org/2000/svg";
   const OUTCOMES = { hit: "hit", miss: "miss", flat: "flat map", undefined: "undefined", failed: "failed" };
-  const GROUPS = { worst: "Worst", best: "Best", random: "Random", failed: "Failed or undefined" };
+  const SCORES = { dice: "Dice", pointing: "pointing", iou: "IoU", score: "score", probability: "probability", distance: "distance of the peak" };
+  const AGES = [40, 60, 80];
+  const HASH = "#case=";
+  const GROUPS = { all: "All that are kept", worst: "Worst", best: "Best", random: "Random", failed: "Failed or undefined" };
   const percent = (value) => (value === null || value === undefined ? "undefined" : `${(100 * value).toFixed(2)}\u00a0%`);
   const plain = (value) => (value === null || value === undefined ? "undefined" : value.toPrecision(4));
 
@@ -66,7 +69,7 @@
     constructor(root) {
       this.root = root;
       this.data = readBlock(root.dataset.block);
-      this.state = { model: this.firstModel(), dataset: 0, finding: "", group: "worst", outcome: "" };
+      this.state = { model: this.firstModel(), dataset: 0, finding: "", group: "worst", outcome: "", view: "", trait: "", sort: "", text: "", beside: "" };
       this.settings = { opacity: 0.6, mode: "heat", outline: true };
       this.viewer = new Viewer(this);
       this.addFilters();
@@ -92,10 +95,38 @@
       fill();
       this.refill = fill;
       filters.append(
-        this.select("Show", "group", this.data.groups.map((group) => [group, GROUPS[group]])),
+        this.select("Show", "group", ["all", ...this.data.groups].map((group) => [group, GROUPS[group]])),
         findings,
         this.select("Outcome", "outcome", [["", "all"], ...Object.entries(OUTCOMES)]),
       );
+      const views = this.values((pair) => (pair.view === null ? [] : [pair.view]));
+      if (views.length > 1) filters.append(this.select("View", "view", [["", "all"], ...views.map((view) => [view, view])]));
+      const traits = this.values((pair) => this.traits(pair));
+      if (traits.length > 1) filters.append(this.select("Subgroup", "trait", [["", "all"], ...traits.map((name) => [name, name])]));
+      const orders = Object.entries(SCORES).flatMap(([key, name]) => [[`${key} up`, `${name}, smallest first`], [`${key} down`, `${name}, largest first`]]);
+      filters.append(this.select("Sort", "sort", [["", "as listed"], ...orders]));
+      const search = make("input", { type: "search", size: 10 });
+      search.addEventListener("input", () => {
+        this.state.text = search.value.trim().toLowerCase();
+        this.update();
+      });
+      filters.append(make("label", {}, "Case id ", search));
+    }
+
+    // What a filter offers: every value that a kept pair has, in order.
+    values(of) {
+      return [...new Set(this.data.pairs.flatMap(of))].sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
+    }
+
+    // A pair's groups; ages are cut as the summary cuts them.
+    traits(pair) {
+      return Object.entries(pair.traits || {}).map(([name, value]) => {
+        const age = name === "age" && value !== "" ? Number(value) : NaN;
+        if (Number.isNaN(age)) return `${name}: ${value}`;
+        const place = AGES.filter((edge) => age >= edge).length;
+        if (place === 0) return `age: below ${AGES[0]}`;
+        return place === AGES.length ? `age: ${AGES[place - 1]} and above` : `age: ${AGES[place - 1]} to below ${AGES[place]}`;
+      });
     }
 
     select(label, key, choices) {
@@ -114,12 +145,38 @@
     }
 
     list() {
-      const { model, dataset, finding, group, outcome } = this.state;
+      const { model, dataset, finding, group, outcome, view, trait, sort, text } = this.state;
       const lists = this.data.lists.find((entry) => entry.model === model && entry.dataset === dataset);
       const of = lists && lists.of[finding];
-      const kept = of ? of[group] : this.fromAll(lists, finding, group);
-      const pairs = kept.map((k) => this.data.pairs[k]);
-      return outcome ? pairs.filter((pair) => pair.answers[model].outcome === outcome) : pairs;
+      const kept = group === "all" ? this.everything(finding) : of ? of[group] : this.fromAll(lists, finding, group);
+      const pairs = kept.map((k) => this.data.pairs[k]).filter((pair) =>
+        (!outcome || pair.answers[model].outcome === outcome) &&
+        (!view || pair.view === view) &&
+        (!trait || this.traits(pair).includes(trait)) &&
+        (!text || pair.case.toLowerCase().includes(text)));
+      return sort ? this.sorted(pairs, ...sort.split(" ")) : pairs;
+    }
+
+    everything(finding) {
+      const { model, dataset } = this.state;
+      const own = (pair) => pair.dataset === dataset && pair.answers[model] && (!finding || pair.finding === finding);
+      return this.data.pairs.flatMap((pair, k) => (own(pair) ? [k] : []));
+    }
+
+    // By a score, undefined last; equal ones by how far the peak lies from the region, then by id.
+    sorted(pairs, key, way) {
+      const of = (pair, name) => {
+        const value = pair.answers[this.state.model][name];
+        return value === undefined ? null : value;
+      };
+      const compare = (a, b, name, sign) => {
+        const [x, y] = [of(a, name), of(b, name)];
+        if (x === null || y === null) return (x === null) - (y === null);
+        return sign * (x - y);
+      };
+      const sign = way === "up" ? 1 : -1;
+      return [...pairs].sort((a, b) =>
+        compare(a, b, key, sign) || compare(a, b, "distance", 1) || a.case.localeCompare(b.case) || a.finding.localeCompare(b.finding));
     }
 
     // A long run keeps no list of its own for every finding: take those of the whole list.
@@ -127,15 +184,28 @@
       return lists ? lists.of[""][group].filter((k) => this.data.pairs[k].finding === finding) : [];
     }
 
+    // Show a case that a link names, whatever the filters say; false where it is not kept here.
+    reveal(id, finding) {
+      const pair = this.data.pairs.find((one) => one.case === id && one.finding === finding);
+      if (!pair) return false;
+      const models = Object.keys(pair.answers).map(Number);
+      if (!models.includes(this.state.model)) this.state.model = models[0];
+      const place = this.pairs.indexOf(pair);
+      if (place < 0) this.pairs.unshift(pair);
+      this.viewer.open(Math.max(place, 0));
+      return true;
+    }
+
     update() {
       this.pairs = this.list();
       this.root.querySelector(".gallery").replaceChildren();
       this.shown = 0;
       this.more();
-      const { group } = this.state;
+      const { group, sort } = this.state;
       const n = this.pairs.length;
+      const order = sort ? "sorted, ties by the distance of the peak" : { all: "in order", worst: "worst first", best: "best first", random: "drawn at random", failed: "in order" }[group];
       this.root.querySelector(".shown").textContent = n
-        ? `${n} ${n === 1 ? "case" : "cases"}, ${{ worst: "worst first", best: "best first", random: "drawn at random", failed: "in order" }[group]}.`
+        ? `${n} ${n === 1 ? "case" : "cases"}, ${order}.`
         : "None of the cases kept in this report.";
     }
 
@@ -170,6 +240,8 @@
     constructor(gallery) {
       this.gallery = gallery;
       this.stage = new Stage(gallery.data, 768);
+      this.second = new Stage(gallery.data, 768);
+      this.names = [make("figcaption", {}), make("figcaption", {})];
       this.title = make("h3", { id: `${gallery.root.dataset.block}-title` });
       this.facts = make("dl", { className: "scores" });
       this.models = make("div", { className: "models", role: "group", "aria-label": "Model" });
@@ -177,6 +249,7 @@
       this.note = make("p", { className: "note" });
       this.dialog = make("dialog", { className: "case-view", "aria-labelledby": this.title.id }, this.layout());
       this.dialog.addEventListener("keydown", (event) => this.key(event));
+      this.dialog.addEventListener("close", () => history.replaceState(null, "", location.pathname + location.search));
       gallery.root.append(this.dialog);
     }
 
@@ -195,8 +268,8 @@
         button("Close", "Close", () => this.dialog.close()),
       );
       const hint = "Keys: ← → case, ↑ ↓ model, − + opacity, o outline, m map, Esc close";
-      const side = make("div", { className: "side" }, this.title, this.controls(), this.models, this.facts, this.note, make("p", { className: "keys" }, hint));
-      return make("div", { className: "frame" }, bar, make("div", { className: "scene" }, this.stage.element), side);
+      const side = make("div", { className: "side" }, this.title, this.controls(), make("p", { className: "beside" }, make("label", {}, "Beside it ", this.beside)), this.models, this.facts, this.note, make("p", { className: "keys" }, hint));
+      return make("div", { className: "frame" }, bar, make("div", { className: "scene" }, make("figure", {}, this.stage.element, this.names[0]), (this.other = make("figure", { hidden: true }, this.second.element, this.names[1]))), side);
     }
 
     controls() {
@@ -207,6 +280,11 @@
       this.mode.addEventListener("change", () => this.set("mode", this.mode.value));
       this.outline = make("input", { type: "checkbox", checked: settings.outline });
       this.outline.addEventListener("change", () => this.set("outline", this.outline.checked));
+      this.beside = make("select", {}, make("option", { value: "" }, "nobody"), ...this.gallery.data.models.map((name, k) => make("option", { value: String(k) }, name)));
+      this.beside.addEventListener("change", () => {
+        this.gallery.state.beside = this.beside.value;
+        this.show();
+      });
       return make(
         "div",
         { className: "controls" },
@@ -221,13 +299,30 @@
       this.opacity.value = this.gallery.settings.opacity;
       this.outline.checked = this.gallery.settings.outline;
       this.mode.value = this.gallery.settings.mode;
-      this.stage.show(this.pair, this.gallery.state.model, this.gallery.settings);
+      this.draw();
+    }
+
+    // The stage, and a second model's beside it where one is chosen that answered about the same pair.
+    draw() {
+      const { data, state, settings } = this.gallery;
+      this.stage.show(this.pair, state.model, settings);
+      const other = state.beside === "" || Number(state.beside) === state.model ? undefined : this.pair.answers[state.beside];
+      this.other.hidden = other === undefined;
+      this.names[0].textContent = other === undefined ? "" : data.models[state.model];
+      if (other === undefined) return;
+      this.second.show(this.pair, Number(state.beside), settings);
+      this.names[1].textContent = `${data.models[state.beside]}: ${OUTCOMES[other.outcome]}, Dice ${percent(other.dice)}`;
     }
 
     open(place) {
       this.place = place;
       this.show();
-      this.dialog.showModal();
+      if (!this.dialog.open) this.dialog.showModal();
+    }
+
+    // The address of the page names the open case, so that it can be sent.
+    link(pair) {
+      return `${HASH}${encodeURIComponent(pair.case)}/${encodeURIComponent(pair.finding)}`;
     }
 
     step(by) {
@@ -259,7 +354,8 @@
       this.title.replaceChildren(pair.finding, make("small", {}, pair.case));
       this.position.textContent = `${this.place + 1} of ${this.gallery.pairs.length}`;
       this.fillModes(answer);
-      this.stage.show(pair, state.model, settings);
+      this.draw();
+      history.replaceState(null, "", this.link(pair));
       this.models.replaceChildren(
         ...Object.entries(pair.answers).map(([model, own]) => {
           const pressed = String(Number(model) === state.model);
@@ -279,6 +375,8 @@
         ["Probability", plain(answer.probability)],
         ["Region", pair.share === null ? "unknown" : `${percent(pair.share)} of the picture`],
         ["View", pair.view === null ? "unknown" : pair.view],
+        ["Peak from the region", answer.distance === null || answer.distance === undefined ? "undefined" : `${percent(answer.distance)} of the longer side`],
+        ...Object.entries(pair.traits || {}).map(([name, value]) => [name.charAt(0).toUpperCase() + name.slice(1), value]),
         ["Model's grid", answer.grid ? `${answer.grid.join(" × ")}${String(answer.grid) === String(answer.shown) ? "" : `, shown at ${answer.shown.join(" × ")}`}` : "no map is kept"],
       ];
       this.facts.replaceChildren(...rows.map(([name, text]) => make("div", {}, make("dt", {}, name), make("dd", {}, text))));
@@ -323,17 +421,29 @@
     (entries) => {
       for (const entry of entries.filter((e) => e.isIntersecting)) {
         nearby.unobserve(entry.target);
-        new Gallery(entry.target);
+        entry.target.gallery ||= new Gallery(entry.target);
       }
     },
     { rootMargin: "600px" },
   );
+  // A link to a case opens it, in whichever gallery keeps it.
+  function follow() {
+    if (!location.hash.startsWith(HASH)) return;
+    const [id, finding] = location.hash.slice(HASH.length).split("/").map(decodeURIComponent);
+    for (const root of document.querySelectorAll(".viewer")) {
+      nearby.unobserve(root);
+      root.gallery ||= new Gallery(root);
+      if (root.gallery.reveal(id, finding)) return;
+    }
+  }
   for (const root of document.querySelectorAll(".viewer")) nearby.observe(root);
+  window.addEventListener("hashchange", follow);
+  follow();
   window.addEventListener("beforeprint", () => {
     for (const root of document.querySelectorAll(".viewer")) {
       if (!root.querySelector(".filters").childElementCount) {
         nearby.unobserve(root);
-        new Gallery(root);
+        root.gallery ||= new Gallery(root);
       }
     }
   });
