@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from medground.benchmarks.limits import read_limits
 from medground.errors import ConfigError, did_you_mean
@@ -65,7 +65,11 @@ class EngineOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: Literal["local"] = Field("local", description="the engine; `ray` will come")
+    name: Literal["local", "processes", "ray"] = Field(
+        "local",
+        description="`local`: threads of this process; `processes`: workers of this machine, one a device; "
+        "`ray`: workers of a cluster",
+    )
     batch_size: int | None = Field(
         None,
         ge=1,
@@ -73,8 +77,19 @@ class EngineOptions(BaseModel):
     )
     chunk: int = Field(64, ge=1, description="items a file of rows: at most this much is repeated after a kill")
     workers: int | None = Field(
-        None, ge=0, description="threads that decode and measure while the model runs; 0: none; by default one a core"
+        None,
+        ge=0,
+        description="threads that decode and measure while the model runs; 0: none; by default one a core. "
+        "Of `processes` and `ray`: how many workers",
     )
+    threads: int | None = Field(
+        None, ge=0, description="of `processes` and `ray`: threads of a worker; by default its share of the cores"
+    )
+    devices: tuple[str | int, ...] = Field(
+        (), description="of `processes`: one a worker, `cpu` or the number of a GPU, the only one that it sees"
+    )
+    address: str = Field("auto", description="of `ray`: the cluster; `auto`: this machine's, or one is started here")
+    gpus_per_worker: float = Field(0.0, ge=0, description="of `ray`: GPUs a worker, or a share of one")
     memory_items: int | None = Field(
         None, ge=1, description="decoded items in memory at once; by default three batches and one a worker"
     )
@@ -93,6 +108,16 @@ class EngineOptions(BaseModel):
     budget_money: float | None = Field(
         None, gt=0, description="most money for them, alike: each names its `prices`, all in one currency"
     )
+
+    @model_validator(mode="after")
+    def _belongs_to_the_engine(self) -> EngineOptions:
+        owners = {"threads": ("processes", "ray"), "devices": ("processes",)}
+        owners |= {"address": ("ray",), "gpus_per_worker": ("ray",)}
+        owners |= {"budget_tokens": ("local",), "budget_money": ("local",)}  # processes cannot share one
+        for key, names in owners.items():
+            if self.name not in names and getattr(self, key) != type(self).model_fields[key].default:
+                raise ValueError(f"{key} belongs to the engine {' or '.join(names)}, and this is {self.name}")
+        return self
 
     @field_validator("max_failures", mode="before")
     @classmethod

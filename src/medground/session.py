@@ -29,6 +29,8 @@ from medground.shard_replies import replies_of_shard
 from medground.storage import open_storage
 from medground.storage.opening import joined
 
+_REBUILD = "medground.session:benchmark_of"
+
 
 @dataclass(frozen=True)
 class Session:
@@ -77,6 +79,7 @@ def run_shard(file: Path, shard: Shard, overrides: Sequence[str] = (), out: Path
             shard,
             config=session.run.model_dump(mode="json", exclude_none=True),
             options=engine_options(session.run),
+            rebuild=_REBUILD,
             progress=progress,
         )
 
@@ -116,6 +119,7 @@ def run_session(
         fresh=fresh,
         own=own,
         merging=merging,
+        rebuild=_REBUILD,
         progress=progress,
         before=look,
     )
@@ -157,8 +161,14 @@ def estimate_run(session: Session, folder: Path | str) -> list[TaskEstimate]:
 
 
 def engine_options(run: RunFile) -> Options:
-    """Return the options of the local engine."""
-    return Options(**run.engine.model_dump(exclude={"name", "batch_size"}))
+    """Return the options of the engine."""
+    given = run.engine.model_dump(exclude={"name", "batch_size", "devices"})
+    return Options(engine=run.engine.name, devices=tuple(map(str, run.engine.devices)), **given)
+
+
+def benchmark_of(run: Mapping[str, Any]) -> Benchmark:
+    """Return the benchmark of a resolved run file, as workers in other processes make it."""
+    return assemble(parse_run_file(run)).benchmark
 
 
 def read_session(folder: Path, reading: Mapping[str, Any] | None = None) -> Session:

@@ -181,6 +181,29 @@ def two_tasks(**kwargs):
     )
 
 
+def rebuilt(run):
+    """The benchmark of a run file, as a worker in another process makes it."""
+    options = dict(run["fake"])
+    probe, once = Probe(), options.pop("dies_once", None)
+    if options.pop("hangs", False):
+        probe.on_infer = lambda _: time.sleep(600)
+    if always := options.pop("dies_at", None):
+        probe.on_load = lambda item: _die() if item.item_id == always else None
+    if once:
+        probe.on_infer = lambda _: _die_once(Path(once))
+    if options.pop("unable", False):
+        raise DataError("a table is missing", where="/data/labels.csv")
+    return two_tasks(probe=probe, **options)
+
+
+def _die_once(mark):
+    try:
+        mark.touch(exist_ok=False)
+    except FileExistsError:
+        return
+    _die()
+
+
 def _die():
     os.kill(os.getpid(), signal.SIGKILL)
 

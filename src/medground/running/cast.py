@@ -47,6 +47,12 @@ class Cast:
         for key, player in self._players.items():
             self._asked(self._labels[key], player)
 
+    def keep_for(self, task: Task) -> None:
+        """Let go of everybody whom a task does not need."""
+        self.tell()
+        needed = _keys(task)
+        self._players = {key: player for key, player in self._players.items() if key in needed}
+
     def release(self, task: Task) -> None:
         """Let go of what no later task needs."""
         self.tell()

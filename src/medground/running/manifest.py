@@ -79,7 +79,7 @@ class Manifest:
             "started": now(),
             "ended": None,
             "outcome": "running or killed",
-            "engine": "local",
+            "engine": options.engine,
             "workers": options.n_workers,
             "on_error": options.on_error,
             "environment_changed": self.changed or None,

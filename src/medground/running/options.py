@@ -9,6 +9,7 @@ from typing import Literal, get_args
 from medground.errors import ConfigError
 
 OnError = Literal["stop", "skip"]
+Engine = Literal["local", "processes", "ray"]
 
 
 def available_cores() -> int:
@@ -35,6 +36,12 @@ class Options:
         deadline: seconds that one session may take.
         budget_tokens: most tokens of models behind servers, over all sessions of the run; None: no bound.
         budget_money: most money, alike.
+        engine: ``local`` (threads of this process), ``processes`` (workers on this machine, one a device) or ``ray``
+            (workers of a cluster). With the latter two, ``workers`` counts processes.
+        threads: of a worker that decode and measure; None: an equal share of the cores of this machine.
+        devices: of ``processes``, one a worker: ``cpu``, or the number of a GPU.
+        address: of ``ray``'s cluster.
+        gpus_per_worker: of ``ray``; may be a share of one.
     """
 
     chunk: int = 64
@@ -47,6 +54,11 @@ class Options:
     deadline: float | None = None
     budget_tokens: int | None = None
     budget_money: float | None = None
+    engine: Engine = "local"
+    threads: int | None = None
+    devices: tuple[str, ...] = ()
+    address: str = "auto"
+    gpus_per_worker: float = 0.0
 
     def __post_init__(self) -> None:
         lowest = {"chunk": 1, "workers": 0, "memory_items": 1, "torch_threads": 1}
@@ -59,8 +71,21 @@ class Options:
 
     @property
     def n_workers(self) -> int:
-        """Number of worker threads."""
-        return min(8, available_cores()) if self.workers is None else self.workers
+        """Number of worker threads; of workers where the engine has processes."""
+        if self.workers is not None:
+            return self.workers if self.engine == "local" else max(1, self.workers)
+        return len(self.devices) or min(8, available_cores())
+
+    @property
+    def devices_of_workers(self) -> tuple[str, ...]:
+        """The device of each worker of ``processes``; the list begins again where there are more workers."""
+        listed = self.devices or ("cpu",)
+        return tuple(listed[worker % len(listed)] for worker in range(self.n_workers))
+
+    @property
+    def threads_per_worker(self) -> int:
+        """Threads of one worker that decode and measure."""
+        return max(1, available_cores() // self.n_workers) if self.threads is None else self.threads
 
     @property
     def accepts_failures(self) -> bool:

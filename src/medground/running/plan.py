@@ -103,14 +103,21 @@ def make_plan(
         ConfigError: a size is not positive.
         RunError: two tasks share a folder, or two items of a task an id.
     """
+    _refuse_shared_folders(tasks)
+    return Plan(tuple(plan_task(i, task, chunk_size, settings, version) for i, task in enumerate(tasks)))
+
+
+def plan_task(
+    task_index: int,
+    task: Task,
+    chunk_size: int,
+    settings: Mapping[str, Any] | None = None,
+    version: str = medground.__version__,
+) -> TaskPlan:
+    """Cut one task of a plan into chunks; see :func:`make_plan`."""
     if chunk_size < 1:
         raise ConfigError("a chunk holds at least one item", where="engine.chunk", got=chunk_size)
-    _refuse_shared_folders(tasks)
     common = [version, dict(settings or {}), chunk_size]
-    return Plan(tuple(_plan_task(index, task, chunk_size, common) for index, task in enumerate(tasks)))
-
-
-def _plan_task(task_index: int, task: Task, chunk_size: int, common: Sequence[Any]) -> TaskPlan:
     path, batch_size, fingerprint, reading = tuple(task.path), task.batch_size, task.fingerprint(), task.reading()
     if batch_size < 1:
         raise ConfigError("a batch holds at least one item", where="/".join(path), got=batch_size)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -16,9 +17,10 @@ from medground.errors import RunError
 from medground.identity import fingerprint_of
 from medground.running.allowance import Allowance
 from medground.running.chunks import Receipt
+from medground.running.engines import compute
 from medground.running.jsonable import plain, to_json
 from medground.running.ledger import SessionLedger
-from medground.running.local import Work, run_local
+from medground.running.local import Work
 from medground.running.manifest import Manifest
 from medground.running.names import folder_name
 from medground.running.options import Options, available_cores
@@ -30,6 +32,7 @@ from medground.running.redact import redact
 from medground.running.shards import agreed_threads, refuse_incomplete
 from medground.running.store import Store
 from medground.running.threads import fixed_torch_threads
+from medground.running.worker import Job
 from medground.storage import Storage, is_address
 
 
@@ -67,6 +70,7 @@ def execute(
     fresh: bool = False,
     own: bool = True,
     merging: bool = False,
+    rebuild: str = "",
     progress: Progress | None = None,
     before: Callable[[], None] = lambda: None,
 ) -> RunReport:
@@ -80,6 +84,8 @@ def execute(
         fresh: remove an earlier run from the folder first.
         own: whether this is the run file's own reading; another one is written beside it from the same predictions.
         merging: whether shards have computed everything: nothing is computed here.
+        rebuild: ``module:function`` by which a worker in another process makes the benchmark of ``config``; without,
+            every engine computes in this process.
         progress: what is told about it.
         before: called once where something of the run's own reading is to be computed, before that; its error ends the
             run. A finished run does not call it.
@@ -92,19 +98,29 @@ def execute(
     options, progress = options or Options(), progress or Progress()
     if not own:  # what failed when it was asked has failed
         options = replace(options, on_error="skip", retry_failed=False)
-    config = redact({"benchmark": {"name": benchmark.name}} if config is None else config)
+    given = {"benchmark": {"name": benchmark.name}} if config is None else config
+    config = redact(given)
     place = place if is_address(place) else Path(place).resolve()
     with Store(place, config, reading=reading_folder(benchmark), fresh=fresh, own=own, say=progress.say) as store:
         previous = previous_manifest(store.storage, progress.say)
         threads = torch_threads(options, previous, store.storage)
         plan = plan_run(benchmark, options, threads)
         manifest = Manifest(benchmark, store.reading_name, plan, options, threads, previous)
-        session = _Session(benchmark, store, plan, options, progress, manifest, own)
+        job = job_of(rebuild, given, store, threads, options)
+        session = _Session(benchmark, store, plan, options, progress, manifest, own, job)
         try:
             return session.merge() if merging else session.run(threads, before)
         except BaseException as error:
             session.stopped(error)
             raise
+
+
+def job_of(rebuild: str, run: Mapping[str, Any], store: Store, threads: int, options: Options) -> Job | None:
+    """Return what workers in other processes are told; None where they cannot rebuild the benchmark."""
+    if not rebuild:
+        return None
+    search = tuple(path or str(Path.cwd()) for path in sys.path)
+    return Job(rebuild, run, store.folder, store.reading_name, threads, options, search)
 
 
 def reading_folder(benchmark: Benchmark) -> str:
@@ -151,6 +167,8 @@ def torch_threads(options: Options, previous: Mapping[str, Any] | None, storage:
     agreed = agreed_threads(storage)
     if agreed is not None:
         return agreed
+    if options.engine != "local":  # workers are the parallelism
+        return 1
     wanted = os.environ.get("OMP_NUM_THREADS", "")
     return int(wanted) if wanted.isdecimal() and int(wanted) > 0 else available_cores()
 
@@ -184,12 +202,13 @@ class _Session:
         progress: Progress,
         manifest: Manifest,
         own: bool,
+        job: Job | None = None,
     ) -> None:
         self._benchmark, self._store, self._plan = benchmark, store, plan
         self._options, self._progress, self._manifest = options, progress, manifest
         self._total = len(plan.chunks)
         self._reused = 0
-        self._own = own
+        self._own, self._job = own, job
 
     def run(self, threads: int, before: Callable[[], None]) -> RunReport:
         """Compute what is missing, then the summary."""
@@ -246,7 +265,7 @@ class _Session:
         try:
             with fixed_torch_threads(threads) as opened:
                 allowed = self._allowance()
-                return run_local(
+                return compute(
                     work,
                     self._store,
                     self._options,
@@ -256,6 +275,7 @@ class _Session:
                     ask=self._own,
                     asked=ledger.put,
                     budget=ledger.budget(self._options),
+                    job=self._job,
                 )
         finally:
             self._progress.stop()

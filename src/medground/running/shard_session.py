@@ -10,19 +10,20 @@ from typing import Any
 
 from medground.benchmarks.base import Benchmark
 from medground.running.allowance import Allowance
+from medground.running.engines import compute
 from medground.running.jsonable import to_json
 from medground.running.ledger import NAME as LEDGER, SessionLedger
-from medground.running.local import run_local
 from medground.running.manifest import now
 from medground.running.options import Options
 from medground.running.plan import Chunk, Plan
 from medground.running.profile import total
 from medground.running.progress import Progress
 from medground.running.redact import redact
-from medground.running.run import plan_run, previous_manifest, reading_folder, torch_threads, unfinished
+from medground.running.run import job_of, plan_run, previous_manifest, reading_folder, torch_threads, unfinished
 from medground.running.shards import Shard, agree_on_threads, put_record
 from medground.running.store import Store
 from medground.running.threads import fixed_torch_threads
+from medground.running.worker import Job
 from medground.storage import is_address
 
 
@@ -52,6 +53,7 @@ def execute_shard(
     *,
     config: Mapping[str, Any],
     options: Options | None = None,
+    rebuild: str = "",
     progress: Progress | None = None,
 ) -> ShardReport:
     """Compute the chunks of one shard of a run; the summary is made by a merge.
@@ -62,6 +64,7 @@ def execute_shard(
         shard: which part.
         config: the resolved run file.
         options: of the engine.
+        rebuild: see :func:`~medground.running.run.execute`.
         progress: what is told about it.
 
     Raises:
@@ -78,7 +81,8 @@ def execute_shard(
         plan = plan_run(benchmark, options, threads)
         put_record(storage, shard, plan, "running or killed", 0)
         try:
-            report = _compute(store, shard, plan, options, progress, threads)
+            job = job_of(rebuild, config, store, threads, options)
+            report = _compute(store, shard, plan, options, progress, threads, job)
         except BaseException as error:
             put_record(storage, shard, plan, f"stopped by {type(error).__name__}", 0)
             raise
@@ -86,7 +90,9 @@ def execute_shard(
         return report
 
 
-def _compute(store: Store, shard: Shard, plan: Plan, options: Options, progress: Progress, threads: int) -> ShardReport:
+def _compute(
+    store: Store, shard: Shard, plan: Plan, options: Options, progress: Progress, threads: int, job: Job | None
+) -> ShardReport:
     mine = {(c.task_index, c.index) for number, c in enumerate(plan.chunks) if shard.holds(number)}
 
     def held(chunk: Chunk) -> bool:
@@ -102,8 +108,9 @@ def _compute(store: Store, shard: Shard, plan: Plan, options: Options, progress:
     progress.start(items, items - sum(len(chunk.items) for chunk in todo))
     try:
         with fixed_torch_threads(threads) as opened:
-            profiles = run_local(
-                work, store, options, progress, opened, allowance, asked=ledger.put, budget=ledger.budget(options)
+            budget = ledger.budget(options)
+            profiles = compute(
+                work, store, options, progress, opened, allowance, asked=ledger.put, budget=budget, job=job
             )
     finally:
         progress.stop()

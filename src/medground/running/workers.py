@@ -32,10 +32,11 @@ def process_pool(workers: int, lifetime: float | None = None) -> Executor:
         lifetime: seconds after which a process ends itself, even while a model hangs; None: never.
     """
     context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(lifetime,))
+    return ProcessPoolExecutor(workers, mp_context=context, initializer=begin, initargs=(lifetime,))
 
 
-def _begin(lifetime: float | None) -> None:
+def begin(lifetime: float | None) -> None:
+    """Set a process up: Ctrl-C is left to the one that started it, with which it ends."""
     # Ctrl-C on a terminal reaches the whole group: the run takes what its processes still say.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, name="medground-parent", daemon=True).start()
