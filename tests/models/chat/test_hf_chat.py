@@ -322,3 +322,74 @@ def test_a_model_gets_the_colours_of_a_picture_and_grey_of_a_radiograph() -> Non
     plain = np.asarray(picture(Radiograph(grey)))
     assert (plain == plain[..., :1]).all()
     assert (plain[..., 0] == np.rint(grey * 255)).all()
+
+
+class _ReachedError(Exception):
+    """Ends a stand-in for ``from_pretrained``."""
+
+
+@pytest.fixture
+def handed(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What a stand-in for ``from_pretrained`` is handed; the package for quantised weights is taken to be there."""
+    import transformers
+
+    options: dict[str, Any] = {}
+
+    def stand_in(folder: Path, **given: Any) -> None:
+        options.update(given, folder=folder)
+        raise _ReachedError
+
+    monkeypatch.setattr(transformers.AutoModelForImageTextToText, "from_pretrained", stand_in)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
+    monkeypatch.setattr("importlib.metadata.version", lambda name: "0.50.2")
+    return options
+
+
+@pytest.mark.parametrize(
+    ("quantization", "eight", "four"), [("8bit", True, False), ("4bit", False, True)], ids=["8bit", "4bit"]
+)
+def test_quantised_loading_reaches_transformers(
+    handed: dict[str, Any], seeing_folder: Path, quantization: Any, eight: bool, four: bool
+) -> None:
+    with pytest.raises(_ReachedError):
+        HfChat(checkpoint=seeing_folder, device="cpu", quantization=quantization)
+    config = handed["quantization_config"]
+    assert (config.load_in_8bit, config.load_in_4bit) == (eight, four)
+    assert not four or config.bnb_4bit_compute_dtype is torch.float32
+    # Quantised weights cannot be moved afterwards: they are loaded to the device that inputs go to.
+    assert handed["device_map"] == {"": "cpu"}
+    assert handed["dtype"] is torch.float32
+    assert handed["use_safetensors"] is True
+    assert handed["local_files_only"] is True
+
+
+def test_several_devices_reach_transformers_as_they_are_named(handed: dict[str, Any], seeing_folder: Path) -> None:
+    with pytest.raises(_ReachedError):
+        HfChat(checkpoint=seeing_folder, device="cpu", device_map="auto", quantization="4bit")
+    assert handed["device_map"] == "auto"
+    assert handed["quantization_config"].load_in_4bit
+    with pytest.raises(_ReachedError):
+        HfChat(checkpoint=seeing_folder, device="cpu", device_map="balanced")
+    assert handed["device_map"] == "balanced"
+
+
+def test_a_model_that_is_not_quantised_is_not_placed_by_transformers(
+    handed: dict[str, Any], seeing_folder: Path
+) -> None:
+    with pytest.raises(_ReachedError):
+        HfChat(checkpoint=seeing_folder, device="cpu")
+    assert "device_map" not in handed
+    assert "quantization_config" not in handed
+
+
+@pytest.mark.parametrize(("quantization", "far"), [("8bit", 0.4), ("4bit", 3.0)], ids=["8bit", "4bit"])
+def test_quantised_weights_answer_nearly_as_whole_ones(
+    seeing_folder: Path, seeing: HfChat, quantization: Any, far: float
+) -> None:
+    pytest.importorskip("bitsandbytes")
+    small = HfChat(checkpoint=seeing_folder, device="cpu", max_new_tokens=6, quantization=quantization)
+    conversation, choices = asked(SHORT, grey(0.4)), [["yes", "no maybe", "edema"]]
+    (scores,), (whole,) = small.choose([conversation], choices), seeing.choose([conversation], choices)
+    assert 0 < np.abs(scores - whole).max() < far
+    assert small.fingerprint() != seeing.fingerprint()
+    assert small.reply([conversation])[0].outcome == "ok"

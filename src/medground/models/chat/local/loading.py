@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -61,7 +61,9 @@ def load(
     try:
         config = AutoConfig.from_pretrained(folder, **common, **more)
         sees = _sees(config)
-        network = _network(sees, folder, common, more, dtype, unsafe_weights, attention, device_map, quantization)
+        # Quantised weights cannot be moved afterwards: they are put where the inputs go.
+        placed: Any = {"": str(device)} if quantization is not None and device_map is None else device_map
+        network = _network(sees, folder, common, more, dtype, unsafe_weights, attention, placed, quantization)
         processor, tokenizer = _processor(sees, folder, common, more)
     except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
         raise CheckpointError(
@@ -135,7 +137,7 @@ def _network(
     dtype: str,
     unsafe_weights: bool,
     attention: str,
-    device_map: str | None,
+    device_map: str | Mapping[str, str] | None,
     quantization: Quantization | None,
 ) -> Any:
     from transformers import AutoModelForCausalLM, AutoModelForImageTextToText
