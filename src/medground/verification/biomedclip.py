@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 import torch
 from torch.nn import functional
@@ -11,6 +14,7 @@ from transformers import BertConfig
 from medground.models.checkpoints import load_weights, read_weights
 from medground.models.common.transformers import blank
 from medground.models.radiology import biomedclip
+from medground.verification import published
 from medground.verification.cases import Array, Case, Shapes, count
 
 
@@ -52,7 +56,7 @@ def outputs(case: Case) -> dict[str, Array]:
     logits = cosine * model.logit_scale.exp()
     side = round((tokens.shape[1] - 1) ** 0.5)
     maps = (functional.normalize(tokens[:, 1:], dim=-1) @ normed.T).transpose(1, 2)
-    return {
+    computed = {
         "image_embedding": tokens[:, 0].numpy(),
         "text_cls_state": state_of_text.numpy(),
         "text_embedding": texts.numpy(),
@@ -63,3 +67,24 @@ def outputs(case: Case) -> dict[str, Array]:
         "patch_rows": tokens[:, 1:][:, case.numbers("patch_rows")].numpy(),
         "wrong_text_embedding_without_mask": texts.numpy(),
     }
+    return computed | (shipped_outputs(case) if published.travels(case) else {})
+
+
+def shipped_outputs(case: Case) -> dict[str, Array]:
+    """Return what the shipped class says, from the folder that its publisher has on Hugging Face."""
+    shapes = case.shapes()
+    config, depth = bert_config_of(shapes, "text.transformer"), count(shapes, r"visual\.trunk\.blocks\.(\d+)")
+
+    def write(folder: Path) -> dict[str, Any]:
+        content = case.golden.state(shapes)
+        for extra in case.golden.manifest["checkpoint_layout"].get("may_also_hold", ()):
+            content[extra] = torch.zeros(1)
+        published.save(folder / "open_clip_pytorch_model.bin", content)
+        published.bert_tokenizer(folder, config.vocab_size, published.BERT_TOKENS)
+        published.write_config(folder, config)
+        return {"checkpoint": str(folder), "template": "{label}"}
+
+    shallow = partial(biomedclip.BiomedclipNetwork, depth=depth)
+    model = published.shipped(case, "biomedclip", write, [(biomedclip, "BiomedclipNetwork", shallow)])
+    texts = [published.text_of(row, tuple(published.BERT_TOKENS)) for row in case.tensor("tokens").tolist()]
+    return published.dual_outputs(model, case.tensor("image"), texts, ("cosine", "patch_text_map", "logits_per_image"))

@@ -17,6 +17,7 @@ from medground.models.common.text import Tokenizer
 from medground.models.common.transformers import bert, blank
 from medground.models.layers.vit import VisionTransformer
 from medground.models.radiology import carzero
+from medground.verification import published
 from medground.verification.cases import Array, Case, Shapes, enlarged, every, moment, stats
 from medground.verification.medklip import token_outputs
 
@@ -63,7 +64,52 @@ def seen(case: Case) -> dict[str, Array]:
     """Return the image tower's tokens, and what texts find in them if there are any."""
     tokens = image_tower(case).model(case.tensor("image"))
     found = token_outputs(case, tokens[:, 1:]) | {"global_vector": tokens[:, 0].numpy()}
-    return found | (fused(case, tokens) if case.has("text_global") else {})
+    if case.has("text_global", "text_words"):
+        found |= fused(case, tokens)
+        found |= shipped_outputs(case) if published.travels(case) else {}
+    return found
+
+
+def shipped_model(case: Case) -> Any:
+    """Return the shipped class with the authors' Lightning checkpoint, and the text encoder of the tiny case."""
+    (tiny,) = (one for one in case.golden.cases() if "bert_config" in one.options)
+    config, manifest = BertConfig(**tiny.options["bert_config"]), case.golden.manifest
+
+    def write(folder: Path) -> dict[str, Any]:
+        weights: dict[str, Any] = {}
+        for entries in manifest["state_dict"].values():
+            shapes = {entry: tuple(shape) for entry, shape in entries.items()}
+            prefix = manifest["checkpoint_layout"]["prefix"]
+            weights |= case.golden.state(shapes, aliases=manifest["aliases"], prefix=prefix)
+        vocabulary = dict(enumerate(tiny.options["vocabulary"]))
+        published.bert_tokenizer(folder / "text", len(vocabulary), vocabulary)
+        published.write_config(folder / "text", config)
+        with published.foreign("omegaconf.dictconfig", "DictConfig") as parameters:
+            content = {"state_dict": weights, "hyper_parameters": parameters, "callbacks": {}, "epoch": 1}
+            file = published.save(folder / "CARZero_best_model.ckpt", content)
+        return {"checkpoint": str(file), "text_model": str(folder / "text")}
+
+    return case.golden.keep("carzero", "", lambda: published.shipped(case, "carzero", write))
+
+
+def shipped_outputs(case: Case) -> dict[str, Array]:
+    """Return what the shipped class says where golden text features take the place of its own."""
+    model, texts = shipped_model(case), (case.tensor("text_global"), case.tensor("text_words"))
+    images, findings = published.prepared(case.tensor("image")), published.names(len(texts[0]))
+    said = published.injected(model, texts).predict(images, findings)
+    likely = published.close(said.probabilities, 1 / (1 + np.exp(-said.scores)))
+    return {"score": published.held(said.scores, likely), "map14": np.asarray(said.saliency)}
+
+
+def shipped_texts_agree(case: Case, sentence: Tensor, rows: Tensor) -> bool:
+    """Whether the shipped class encodes the texts, whose ids a case holds, to the vectors that were computed here."""
+    (source,) = (one for one in case.golden.cases() if one.has("texts"))
+    model, texts = shipped_model(case), source.inputs["texts"]
+    # A text of which the cleaning leaves nothing is refused by the class, and empty ids to the encoder.
+    usable = [place for place, text in enumerate(texts) if carzero.clean(text)]
+    published.worded(published.own_texts(model), [texts[place] for place in usable])
+    own = model.texts(published.names(len(usable)))
+    return published.close(own[0], sentence[usable]) and published.close(own[1], rows[usable])
 
 
 def asked(case: Case) -> dict[str, Array]:
@@ -129,10 +175,11 @@ def encoded(case: Case) -> dict[str, Array]:
     ).hidden_states
     words = words_of(case)
     sentence, rows = carzero.aggregate(torch.stack(states[-carzero.TEXT_LAYERS :], 1), words)
+    agrees = shipped_texts_agree(case, sentence, rows)
     shown = case.expected("word_rows").shape[1] if case.wants("word_rows") else SHOWN_ROWS
     return {
         "word_rows": rows[:, :shown].numpy(),
-        "sentence": sentence.numpy(),
+        "sentence": published.held(sentence.numpy(), agrees),
         "rows_used": words.any(-1).sum(-1).numpy(),
         "row_abs_sum": rows.abs().sum(-1).numpy(),
     }

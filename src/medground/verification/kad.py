@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from medground.models.common.inputs import IMAGENET_MEAN, IMAGENET_STD, Preproce
 from medground.models.common.presence import presence
 from medground.models.common.transformers import blank
 from medground.models.radiology import kad
+from medground.verification import published
 from medground.verification.cases import Array, Case, Shapes
 from medground.verification.medklip import input_outputs, token_outputs
 
@@ -67,7 +69,53 @@ def outputs(case: Case) -> dict[str, Array]:
         tokens = case.tensor("image_tokens")
     if case.has("text"):
         found |= decoded(case, tokens)
+    if case.has("text", "image") and published.travels(case):
+        found |= shipped_outputs(case, tokens)
     return found
+
+
+def shipped_model(case: Case, variant: str, side: int) -> Any:
+    """Return the shipped class with the file's three groups, and the text encoder of the folder's tiny case."""
+    groups = {"image_encoder": f"image_encoder ({variant} variant)", "model": "model"}
+    (groups["text_encoder"],) = (name for name in case.golden.manifest["state_dict"] if name.startswith("text_encoder"))
+    (tiny,) = (one for one in case.golden.cases() if "bert_config" in one.options)
+    config = BertConfig(**tiny.options["bert_config"])
+
+    def write(folder: Path) -> dict[str, Any]:
+        aliases = case.golden.manifest["aliases"]
+        content: dict[str, Any] = {
+            name: case.golden.state(group_shapes(case, group), aliases=aliases.get(group, {}))
+            for name, group in groups.items()
+        }
+        content["text_encoder"]["bert_model.embeddings.position_ids"] = torch.arange(64)[None]
+        published.bert_tokenizer(folder / "text", config.vocab_size, published.BERT_TOKENS)
+        published.write_config(folder / "text", config)
+        more = {"config": {"image_res": side}, **published.training_entries()}
+        file = published.save(folder / "best_valid.pt", {**content, **more})
+        return {"checkpoint": str(file), "text_model": str(folder / "text"), "resolution": side}
+
+    return case.golden.keep("kad", variant, lambda: published.shipped(case, "kad", write))
+
+
+def shipped_outputs(case: Case, tokens: torch.Tensor) -> dict[str, Array]:
+    """Return what the shipped class says where golden text vectors take the place of its own."""
+    model = shipped_model(case, str(case.options["variant"]), int(case.inputs["image"].shape[-1]))
+    texts, images = case.tensor("text"), published.prepared(case.tensor("image"))
+    said = published.injected(model, texts).predict(images, published.names(len(texts)))
+    matched = published.own_texts(model).match(images, [["w17 w45", "w33"]] * len(images))
+    expected = (tokens.mean(1) @ _alone(model).T).numpy() * kad.LOSS_SCALE
+    agrees = published.close(matched.raw * matched.scale / expected, np.ones_like(expected))
+    return {
+        "probability": published.held(said.probabilities, agrees),
+        "attention": np.asarray(said.saliency).reshape(*said.scores.shape, -1),
+    }
+
+
+def _alone(model: Any) -> torch.Tensor:
+    """Return the vectors of two texts, each encoded by itself."""
+    encoder = model.network.text_encoder
+    rows = [torch.tensor([ids]) for ids in ([2, 17, 45, 3], [2, 33, 3])]
+    return torch.cat([encoder(row, torch.ones_like(row)) for row in rows])
 
 
 def _image_encoder(case: Case, group: str) -> Any:
@@ -94,7 +142,11 @@ def text_outputs(case: Case) -> dict[str, Array]:
     (group,) = (name for name in case.golden.manifest["state_dict"] if name.startswith("text_encoder"))
     config = BertConfig(**case.options["bert_config"])
     encoder = load_group(case, group, "text_encoder", blank(lambda: kad.TextEncoder(config)))
-    return {"embedding": encoder(case.tensor("input_ids"), case.tensor("attention_mask")).numpy()}
+    vectors = encoder(case.tensor("input_ids"), case.tensor("attention_mask")).numpy()
+    texts = [published.text_of(row, tuple(published.BERT_TOKENS)) for row in case.tensor("input_ids").tolist()]
+    model = published.worded(published.own_texts(shipped_model(case, "512", 128)), texts)
+    own = model.texts(published.names(len(texts))).numpy()
+    return {"embedding": published.held(own, published.close(own, vectors))}
 
 
 def entry_count(case: Case, group: str) -> Array:

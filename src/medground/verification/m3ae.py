@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import torch
 from transformers import RobertaConfig
@@ -10,17 +14,17 @@ from medground.models.checkpoints import load_weights, read_weights
 from medground.models.common.presence import presence
 from medground.models.common.transformers import blank
 from medground.models.radiology import m3ae
-from medground.verification.cases import Array, Case, count, stats
+from medground.verification import published
+from medground.verification.cases import Array, Case, Shapes, count, stats
 
 CHANNELS = 96
 
 
-def network(case: Case) -> m3ae.M3aeNetwork:
-    """Return the network with stand-in weights, loaded as a published file is."""
-    shapes = case.shapes()
+def config_of(shapes: Shapes) -> RobertaConfig:
+    """Return the configuration of RoBERTa that published shapes imply."""
     stem = "language_encoder.embeddings"
     vocabulary, width = shapes[f"{stem}.word_embeddings.weight"]
-    config = RobertaConfig(
+    return RobertaConfig(
         vocab_size=vocabulary,
         hidden_size=width,
         num_hidden_layers=count(shapes, r"^language_encoder\.encoder\.layer\.(\d+)"),
@@ -30,14 +34,25 @@ def network(case: Case) -> m3ae.M3aeNetwork:
         type_vocab_size=shapes[f"{stem}.token_type_embeddings.weight"][0],
         layer_norm_eps=1e-5,
     )
-    size = round((shapes[m3ae.POSITIONS][0] - 1) ** 0.5) * m3ae.PATCH
-    blocks = count(shapes, r"^vision_encoder\.visual\.transformer\.resblocks\.(\d+)")
-    layers = count(shapes, r"^multi_modal_language_layers\.(\d+)")
+
+
+def network(case: Case) -> m3ae.M3aeNetwork:
+    """Return the network with stand-in weights, loaded as a published file is."""
+    shapes = case.shapes()
+    config, (size, blocks, layers) = config_of(shapes), depths_of(shapes)
     model = blank(lambda: m3ae.M3aeNetwork(config, size, blocks, layers))
     content = {"state_dict": case.golden.state(shapes, unused=m3ae.LAYOUT.ignore), "epoch": 1}
     weights = m3ae.at_resolution(read_weights(content, m3ae.LAYOUT), size)
     load_weights(model, weights, published=m3ae.published, ignore=m3ae.LAYOUT.ignore)
     return model.eval()
+
+
+def depths_of(shapes: Shapes) -> tuple[int, int, int]:
+    """Return side of the input, blocks of the image tower and co-attention layers that published shapes imply."""
+    size = round((shapes[m3ae.POSITIONS][0] - 1) ** 0.5) * m3ae.PATCH
+    blocks = count(shapes, r"^vision_encoder\.visual\.transformer\.resblocks\.(\d+)")
+    layers = count(shapes, r"^multi_modal_language_layers\.(\d+)")
+    return size, blocks, layers
 
 
 def outputs(case: Case) -> dict[str, Array]:
@@ -58,7 +73,7 @@ def outputs(case: Case) -> dict[str, Array]:
     fused = model.fused(text, image)
     logits = model.itm_head.fc(fused)
     last = mask.sum(-1) - 1
-    return {
+    computed = {
         "itm_logits": logits.numpy(),
         "itm_probability": presence(logits).numpy(),
         "fused_cls": fused.numpy(),
@@ -73,3 +88,31 @@ def outputs(case: Case) -> dict[str, Array]:
         "map": m3ae.caption_map(over_image, mask).numpy(),
         "text_to_image_attention_heads": over_image[-1][:, :, 1].numpy(),
     }
+    return computed | (shipped_outputs(case) if published.travels(case) else {})
+
+
+START, PAD, END = 0, 1, 2
+"""Special tokens of RoBERTa."""
+
+
+def shipped_outputs(case: Case) -> dict[str, Array]:
+    """Return what the shipped class says to captions, from the authors' Lightning checkpoint."""
+    shapes = case.shapes()
+    config, (size, blocks, layers) = config_of(shapes), depths_of(shapes)
+
+    def write(folder: Path) -> dict[str, Any]:
+        weights = case.golden.state(shapes, unused=m3ae.LAYOUT.ignore)
+        further = {"hyper_parameters": {"max_text_len": 64}, "callbacks": {}, "loops": {}, "lr_schedulers": []}
+        published.word_tokenizer(folder / "text", config.vocab_size, START, END, PAD)
+        published.write_config(folder / "text", config)
+        file = published.save(folder / "m3ae.ckpt", {"state_dict": weights, "epoch": 1, "global_step": 2, **further})
+        return {"checkpoint": str(file), "text_model": str(folder / "text"), "resolution": size, "template": "{label}"}
+
+    shallow = partial(m3ae.M3aeNetwork, vision_depth=blocks, depth=layers)
+    model = published.shipped(case, "m3ae", write, [(m3ae, "M3aeNetwork", shallow)])
+    texts = [published.text_of(row, (START, PAD, END)) for row in case.tensor("tokens").tolist()]
+    images = published.prepared(case.tensor("image"))
+    said = published.worded(model, texts).predict(images, published.names(len(texts)))
+    matched = model.match(images, [texts] * len(images))
+    agrees = published.close(1 / (1 + np.exp(-matched.raw * matched.scale)), said.probabilities)
+    return {"itm_probability": published.held(said.probabilities, agrees), "map": np.asarray(said.saliency)}

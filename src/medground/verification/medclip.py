@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from torch.nn import functional
 from medground.models.checkpoints import load_weights, read_weights
 from medground.models.common.transformers import blank
 from medground.models.radiology import medclip
+from medground.verification import published
 from medground.verification.biomedclip import bert_config_of
 from medground.verification.cases import Array, Case, stats
 
@@ -108,4 +110,58 @@ def class_outputs(case: Case, model: Any, classes: list[str]) -> dict[str, Array
         found[f"prompt_logits_{name}"] = logits.numpy()
         means.append(logits.mean(-1))
         largest.append(logits.amax(-1))
-    return found | {"score_mean": torch.stack(means, -1).numpy(), "score_max": torch.stack(largest, -1).numpy()}
+    found |= {"score_mean": torch.stack(means, -1).numpy(), "score_max": torch.stack(largest, -1).numpy()}
+    return found | (shipped_outputs(case, classes) if published.travels(case) else {})
+
+
+BERT_TOKENS = {0: "[PAD]", 100: "[UNK]", 101: "[CLS]", 102: "[SEP]", 103: "[MASK]"}
+"""Of Bio_ClinicalBERT, cased."""
+
+
+def shipped_outputs(case: Case, classes: list[str]) -> dict[str, Array]:
+    """Return what the shipped class says to classes of several prompts, from the authors' file.
+
+    A caption is matched by itself, so a class's prompt logits are compared for its longest prompt,
+    which has no padding.
+    """
+    shapes = dict(case.shapes())
+    config = bert_config_of(shapes, "text_model.model")
+
+    def write(folder: Path) -> dict[str, Any]:
+        content = case.golden.state(shapes, unused=medclip.LAYOUT.ignore)
+        for name, shape in case.golden.manifest["checkpoint_layout"]["integer_buffers_possibly_in_the_file"].items():
+            content[name] = torch.zeros(shape, dtype=torch.int64)
+        published.save(folder / "pytorch_model.bin", content)
+        published.bert_tokenizer(folder / "text", config.vocab_size, BERT_TOKENS)
+        published.write_config(folder / "text", config)
+        return {"checkpoint": str(folder), "text_model": str(folder / "text")}
+
+    model = published.shipped(case, "medclip", write)
+    texts = [
+        [published.text_of(row, tuple(BERT_TOKENS)) for row in case.tensor(f"tokens_{name}").tolist()]
+        for name in classes
+    ]
+    images, found = published.prepared(case.tensor("image")), {}
+    for rule in ("mean", "max"):
+        model.ensemble = rule
+        found[f"score_{rule}"] = published.worded(model, texts).predict(images, published.names(len(texts))).scores
+    agrees = _maps_agree(model, images, case.tensor("image"), texts)
+    for place, name in enumerate(classes):
+        longest = int(case.tensor(f"attention_mask_{name}").sum(1).argmax())
+        matched = model.match(images, [texts[place]] * len(images))
+        expected = case.expected(f"prompt_logits_{name}")[:, longest]
+        agrees = agrees and published.close(matched.raw[:, longest] * matched.scale, expected)
+    found["score_max"] = published.held(found["score_max"], agrees)
+    return {key: value * model.scale() for key, value in found.items()}
+
+
+def _maps_agree(model: Any, images: Any, pixels: Tensor, texts: list[list[str]]) -> bool:
+    """Whether maps are the projected cells on a class's mean prompt vector, over the norm of the image's vector."""
+    tower = model.network.vision_model
+    cells = tower.project(tower.cells(pixels))
+    side = round(cells.shape[1] ** 0.5)
+    scaled = cells / cells.mean(1).norm(dim=-1)[:, None, None]
+    maps = [scaled @ functional.normalize(model.embed(own), dim=-1).mean(0) for own in texts]
+    expected = torch.stack(maps, 1).reshape(len(pixels), len(texts), side, side)
+    model.ensemble = "mean"
+    return published.close(model.predict(images, published.names(len(texts))).saliency, expected.numpy())

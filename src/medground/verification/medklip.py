@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 from torch import Tensor
 
 from medground.models.checkpoints import load_weights, read_weights
+from medground.models.common import book
 from medground.models.common.inputs import IMAGENET_MEAN, IMAGENET_STD, Preprocess, equalise_histogram
 from medground.models.common.presence import presence
 from medground.models.common.transformers import blank
 from medground.models.radiology import medklip
+from medground.verification import published
 from medground.verification.cases import Array, Case, enlarged, every, moment, stats
 
 SUBSET, PIXELS, ROWS = 37, 9, 25
@@ -55,7 +60,46 @@ def outputs(case: Case) -> dict[str, Array]:
             "map224_subset": every(large, case.stride("map224_subset", SUBSET)),
             "map224_moment": moment(large),
         }
+        if published.travels(case):
+            found |= shipped_outputs(case)
     return found
+
+
+def shipped_outputs(case: Case) -> dict[str, Array]:
+    """Return what the shipped class says where golden text vectors take the place of its own, which are checked too."""
+    layout, texts = case.golden.manifest["checkpoint_layout"], case.tensor("text")
+
+    def write(folder: Path) -> dict[str, Any]:
+        weights = case.golden.state(case.shapes(), unused=medklip.LAYOUT.ignore, prefix=layout["prefix"])
+        content = {layout["weights_under"]: weights, "config": {"batch_size": 32}, **published.training_entries()}
+        published.small_bert_folder(folder / "text")
+        file = published.save(folder / "checkpoint_final.pth", content)
+        observations = published.observations(folder)
+        return {"checkpoint": str(file), "text_model": str(folder / "text"), "book": str(observations)}
+
+    model = published.shipped(case, "medklip", write)
+    images = published.prepared(case.tensor("image"))
+    agrees = _asks_its_book(model, case.tensor("image"))
+    said = published.injected(model, (texts, list(range(len(texts))))).predict(images, published.names(len(texts)))
+    maps = np.asarray(said.saliency)
+    return {
+        "probability": published.held(said.probabilities, agrees),
+        "map14": maps,
+        "mean_attention": maps.reshape(*maps.shape[:2], -1),
+    }
+
+
+def _asks_its_book(model: Any, pixels: Tensor) -> bool:
+    """Whether the class asks its book as published: every entry's class token, and each answer in its place."""
+    said = published.own_texts(model).predict(published.prepared(pixels), ["Pneumothorax", "Nodule"])
+    vectors = published.class_states([[2, place + 10, place + 11, 3] for place in range(book.ENTRIES)])
+    _, logits, attention = model.network(pixels, vectors)
+    places = [book.POSITIONS["pneumothorax"], book.POSITIONS["nodule"]]
+    maps = attention.mean(0)[:, places].numpy()
+    probabilities = presence(logits[:, places]).numpy()
+    return published.close(said.probabilities, probabilities) and published.close(
+        np.asarray(said.saliency).reshape(maps.shape), maps
+    )
 
 
 def token_outputs(case: Case, tokens: Tensor) -> dict[str, Array]:

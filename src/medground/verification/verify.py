@@ -1,8 +1,10 @@
 """Proves a network equal to its published architecture, on golden cases that need no weight file.
 
 A folder of golden cases holds published parameter names and shapes, inputs by recipe, and what the authors' code
-computes on them with stand-in weights. Here the weights are made from the names, laid out like the published file, put
-through the normal loader, and every output is compared with its stored value. Nothing in the folder is executed.
+computes on them with stand-in weights. Here the weights are made from the names and put through the normal loader, and
+every output is compared with its stored value. Scores, probabilities and maps come from the shipped class where a case
+says enough: the published folder is written, the class is built by its name as a run file's entry is, and ``predict``
+and ``match`` are asked (:mod:`medground.verification.published`). Nothing in the folder is executed.
 """
 
 from __future__ import annotations
@@ -107,6 +109,11 @@ def verify(model_name: str, cases_dir: Path) -> list[CaseResult]:
             expected=f"cases of {owner}" if model_name in MODELS else ", ".join(MODELS),
             got=model_name,
         )
+    return compared(golden, owner)
+
+
+def compared(golden: Golden, owner: str) -> list[CaseResult]:
+    """Return one result a case of an open folder; networks that it holds are not built again."""
     runner = import_module(f"medground.verification.{owner}")
     with torch.no_grad():
         return [_compared(case, runner.outputs(case)) for case in golden.cases()]
