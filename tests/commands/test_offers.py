@@ -71,3 +71,16 @@ def test_every_benchmark_builds_through_its_door(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert json.loads((out / "build.json").read_text())
     assert CliRunner().invoke(app, ["build", "xbench", str(out)]).exit_code != 0
+
+
+def test_an_option_of_several_values_is_given_several_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    options = ["--per-bucket", "1", "--depths", "1", "--depths", "2", "--types", "A", "--forms", "count"]
+    done = CliRunner().invoke(app, ["build", "gridvqa_x", "scenes", *options])
+    assert done.exit_code == 0, done.output
+    plan = json.loads((tmp_path / "scenes/plan.json").read_text())
+    assert plan["only"]["depths"] == [1, 2]
+    assert plan["only"]["types"] == ["A"]
+    everything = CliRunner().invoke(app, ["build", "gridvqa_x", "whole", "--per-bucket", "1"])
+    assert everything.exit_code == 0, everything.output
+    assert len((tmp_path / "whole/scenes.jsonl").read_text().splitlines()) > 10

@@ -65,8 +65,10 @@ def command_of(name: str, function: Callable[..., object], benchmark: type[Any] 
         parameter for p in inspect.signature(function).parameters.values() for parameter in _options(p, hints, meanings)
     ]
 
+    several = [name for name, hint in hints.items() if typing.get_origin(hint) is tuple and name != "return"]
+
     def command(**given: Any) -> None:
-        typer.echo(function(**_built(given, benchmark)))
+        typer.echo(function(**_built(given | {name: tuple(given[name]) for name in several}, benchmark)))
 
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what typer reads
     command.__annotations__ = {p.name: p.annotation for p in parameters}
@@ -90,6 +92,10 @@ def _options(p: inspect.Parameter, hints: Mapping[str, Any], meanings: Mapping[s
         return [_keyword("changes", list[str], changes, [])]
     if p.kind is p.POSITIONAL_OR_KEYWORD:
         return [_keyword(p.name, hints[p.name], typer.Argument(metavar=_metavar(p.name), help=text))]
+    if typing.get_origin(hints[p.name]) is tuple:  # to typer, a tuple is so many values at once
+        several: Any = list
+        several = several[typing.get_args(hints[p.name])[0]]
+        return [_keyword(p.name, several, typer.Option(help=text), list(p.default))]
     least = (0 if p.default == 0 else 1) if hints[p.name] is int else None
     default = inspect.Parameter.empty if p.default is p.empty else p.default
     return [_keyword(p.name, hints[p.name], typer.Option(min=least, help=text), default)]

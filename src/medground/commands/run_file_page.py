@@ -23,7 +23,7 @@ Made from the types that check it, by `python -m medground.commands.run_file_pag
 name: nih-grounding
 benchmark: {name: xbench, protocol: xbench, datasets: [{name: nih_chestxray14, root: /data/nih}]}
 models:
-  - {name: carzero, checkpoint: /weights/CARZero_best_model.ckpt}
+  - {name: carzero, checkpoint: /weights/CARZero_best_model.ckpt, text_model: /weights/BioClinicalMPBERT}
   - {name: my_lab.models:OurModel, checkpoint: /weights/ours.safetensors, label: ours}
 prompts: {Infiltration: "There is infiltration"}
 engine: {batch_size: 8, chunk: 64, workers: 2, on_error: skip}
