@@ -24,7 +24,7 @@ ALLOWED: dict[str, set[str]] = {
     "judges": LEAVES | {"metrics", "models.base", "readers", "tools", "paths"},
     "explainers": LEAVES | {"metrics", "imaging", "paths", "models.base"},
     "training": LEAVES | {"metrics", "imaging", "tables", "worlds", "paths", "models", "datasets"},
-    "verification": LEAVES | {"metrics", "imaging", "tables", "worlds", "paths", "models"},
+    "verification": LEAVES | {"metrics", "imaging", "tables", "worlds", "paths", "models", "registry"},
     "benchmarks": LEAVES
     | {
         "metrics",
