@@ -103,6 +103,8 @@ class Prediction:
         geometry: one an image: how the grid's frame lies on the picture's pixels.
         absent: (image index, finding index) -> why there is no map.
         origin: (image index, finding index) -> (file, SHA-256) of a map that was made elsewhere.
+        boxes: (image index, finding index) -> where a model that answers in boxes placed them: x0, y0, x1, y1 as shares
+            of the picture's sides, and a score; an empty list where it says that there is none.
         replies: (image index, finding index) -> what a model that answers in words replied, JSON-like, kept as it came.
     """
 
@@ -112,6 +114,7 @@ class Prediction:
     geometry: Sequence[Geometry]
     absent: Mapping[tuple[int, int], str] = field(default_factory=dict)
     origin: Mapping[tuple[int, int], tuple[str, str]] = field(default_factory=dict)
+    boxes: Mapping[tuple[int, int], Sequence[Sequence[float]]] = field(default_factory=dict)
     replies: Mapping[tuple[int, int], Mapping[str, Any]] = field(default_factory=dict)
 
 

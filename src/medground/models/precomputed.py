@@ -90,7 +90,7 @@ class Precomputed:
         Raises:
             ImageError: a map cannot be read, or cannot be of its picture: it is turned, or was unfolded.
         """
-        saliency, absent, origin = [], {}, {}
+        saliency, absent, origin, boxes = [], {}, {}, {}
         for i, image in enumerate(images):
             row: list[NDArray[np.floating[Any]]] = []
             for j, finding in enumerate(findings):
@@ -105,6 +105,8 @@ class Precomputed:
                 row.append(found.values)
                 if found.origin is not None:
                     origin[i, j] = found.origin
+                if found.boxes is not None:
+                    boxes[i, j] = found.boxes
             saliency.append(row)
         nothing = (np.nan, np.nan)
         scored = np.array([[self._scored.get(_plain(f"{x.case_id}/{f}"), nothing) for f in findings] for x in images])
@@ -115,6 +117,7 @@ class Precomputed:
             geometry=[Geometry.identity(image.size) for image in images],
             absent=absent,
             origin=origin,
+            boxes=boxes,
         )
 
     def fingerprint(self) -> str:

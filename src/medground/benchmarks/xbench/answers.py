@@ -47,6 +47,8 @@ def image_answer(prediction: Prediction, i: int, wanted: Mapping[int, str], *, k
         "absent": {str(j): reason for j, reason in absent.items()},
         "origin": {str(j): list(place) for j, place in origin.items()},
     }
+    if boxes := _of(prediction.boxes, i):
+        values["boxes"] = {str(j): [[float(x) for x in box] for box in placed] for j, placed in boxes.items()}
     if replies := _of(prediction.replies, i):
         values["replies"] = {str(j): dict(words) for j, words in replies.items()}
     return Answer(values, kept, passing=passing)
@@ -81,7 +83,8 @@ def inferred(answer: Answer, findings: Sequence[str], localised: Collection[str]
         ]
     geometry = Geometry.from_dict(values["geometry"])
     scores, probabilities = (np.asarray(answer.arrays[name], np.float64) for name in ("scores", "probabilities"))
-    return Inferred(scores, probabilities, given, geometry, absent, origin)
+    boxes = {int(j): placed for j, placed in values.get("boxes", {}).items()}
+    return Inferred(scores, probabilities, given, geometry, absent, origin, boxes)
 
 
 _NO_MAP: NDArray[np.float32] = np.full((1, 1), np.nan, dtype=np.float32)

@@ -141,6 +141,7 @@ def read_again(
         localised: those whose maps are needed.
     """
     scores, probabilities, absent = told.scores.copy(), told.probabilities.copy(), dict(told.absent)
+    boxes = dict(told.boxes)
     maps, drawn = None if told.maps is None else list(told.maps), dict[str, NDArray[np.generic]]()
     for place, record in answer.values.get("replies", {}).items():
         j, kept = int(place), Kept.of(record)
@@ -153,13 +154,17 @@ def read_again(
         if kept.place is not None:
             where = reader.place(findings[j], kept.place, kept.form, told.geometry)
             absent.pop(j, None)
+            boxes.pop(j, None)
+            if where.boxes is not None:
+                certain = float(probabilities[j]) if np.isfinite(probabilities[j]) else 0.0
+                boxes[j] = [[*box, certain] for box in where.boxes]
             unread = where.reason or unread
             if findings[j] in localised:
                 maps[j] = np.full((GRID, GRID), np.nan, np.float32) if where.map is None else where.map
                 drawn |= {MAP + findings[j]: maps[j]} if where.map is not None else {}
         if unread:
             absent.setdefault(j, unread)
-    return replace(told, scores=scores, probabilities=probabilities, maps=maps, absent=absent), drawn
+    return replace(told, scores=scores, probabilities=probabilities, maps=maps, absent=absent, boxes=boxes), drawn
 
 
 def _why(reading: Reading) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 import numpy as np
@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from medground.benchmarks.base import Measured
+from medground.benchmarks.xbench.boxes import BOX_COLUMNS, box_columns
 from medground.benchmarks.xbench.ceiling import ceiling
 from medground.benchmarks.xbench.measure import Counts, count, make_target
 from medground.benchmarks.xbench.prior import PriorCounts
@@ -58,6 +59,7 @@ SCHEMA = pl.Schema(
         "geometry": pl.String(),
         "map_file": pl.String(),
         "map_sha256": pl.String(),
+        **BOX_COLUMNS,
     }
 )
 """A row: one (case, finding). Everything that a summary needs, and no verdict."""
@@ -75,6 +77,7 @@ class Inferred:
     geometry: Geometry
     absent: Mapping[int, str]
     origin: Mapping[int, tuple[str, str]]
+    boxes: Mapping[int, Sequence[Sequence[float]]] = field(default_factory=dict)
 
 
 class MapMeasurer:
@@ -109,6 +112,7 @@ class MapMeasurer:
         for j, finding in enumerate(self.findings):
             row = self._identity(case, finding, seen=seen)
             row |= {"score": _number(inferred.scores[j]), "probability": _number(inferred.probabilities[j])}
+            row |= box_columns(inferred.boxes.get(j), regions.get(finding))
             row |= self._grounding(case.case_id, finding, j, regions.get(finding), inferred)
             rows.append(row)
         return Measured(rows)

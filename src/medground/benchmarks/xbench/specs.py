@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cache
 
+from medground.benchmarks.xbench.boxes import box_specs
 from medground.benchmarks.xbench.protocol import Protocol
 from medground.metrics.counted import CountedMetric
 from medground.metrics.spec import Floor, MetricSpec
@@ -31,7 +32,8 @@ def recognition_specs() -> tuple[MetricSpec, ...]:
 
 def specs(protocol: Protocol, further: Sequence[CountedMetric] = ()) -> tuple[MetricSpec, ...]:
     """Return all of them, further metrics of saliency maps before those of scores."""
-    return (*grounding_specs(protocol), *(metric.spec for metric in further), *recognition_specs())
+    further_specs = (metric.spec for metric in further)
+    return (*grounding_specs(protocol), *box_specs(), *further_specs, *recognition_specs())
 
 
 def fixed(overlap: str, tau: float) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from medground.benchmarks.results import Cell, Cells, ModelFacts, Summary, frame, with_floors
+from medground.benchmarks.xbench.boxes import box_cells
 from medground.benchmarks.xbench.claims import Claim, grounding_claims, recognition_claim
 from medground.benchmarks.xbench.glance import glance, legend
 from medground.benchmarks.xbench.grounding import How, grounding_cells
@@ -157,6 +158,7 @@ def _measure(parts: _Parts, rows: pl.DataFrame, findings: tuple[str, ...], optio
     whose = {"benchmark": "xbench", "reading": options.protocol.name, **who}
     parts.cells += grounding_cells(pairs, findings, options.size_edges, options.how, **whose)
     parts.cells += recognition_cells(given, options.how, operating_measures(options.operating), **whose)
+    parts.cells += box_cells(rows, findings, options.level, **whose)
     parts.thresholds += _thresholds(pairs, who)
     if who["subset"] == "main":
         specifications = {spec.name: spec for spec in specs(options.protocol)}

@@ -141,6 +141,11 @@ class ChatGrounder:
             saliency=None if maps is None else maps.reshape(*shape, *grid),
             geometry=[frames.get(i) or Geometry.squash(image.size, (GRID, GRID)) for i, image in enumerate(images)],
             absent=absent if places else {},
+            boxes={
+                divmod(index, len(findings)): [[*box, _certainty(presence, index)] for box in place.boxes]
+                for index, place in enumerate(places)
+                if place.boxes is not None
+            },
             replies={
                 divmod(index, len(findings)): {**words, **(places[index].replies if places else {})}
                 for index, words in enumerate(presence.replies)
@@ -231,3 +236,9 @@ def _shares(mask: NDArray[np.bool_]) -> NDArray[np.float32]:
     rows, columns = (np.linspace(0, side, GRID + 1) for side in mask.shape)
     area = overlaps(rows, mask.shape[0]) @ mask.astype(np.float64) @ overlaps(columns, mask.shape[1]).T
     return (area / np.outer(np.diff(rows), np.diff(columns))).astype(np.float32)
+
+
+def _certainty(presence: _Presence, index: int) -> float:
+    """Return the score of a pair's boxes: the probability of the finding, 0 where it could not be read."""
+    value = float(presence.probabilities[index])
+    return value if math.isfinite(value) else 0.0

@@ -33,12 +33,14 @@ class Where:
         reason: why.
         geometry: how it lies on the picture, where the model says so itself.
         replies: what it was read from, JSON-like.
+        boxes: corners as shares of the picture's sides, where it was told in boxes.
     """
 
     map: NDArray[np.float32] | None
     reason: str = ""
     geometry: Geometry | None = None
     replies: Mapping[str, Any] = field(default_factory=dict)
+    boxes: tuple[tuple[float, float, float, float], ...] | None = None
 
 
 def presence_of(reply: Reply) -> tuple[float, str]:
@@ -71,7 +73,7 @@ def map_of(boxes: Sequence[Sequence[float]], form: BoxFormat, size: Size) -> Whe
         if not (-0.02 <= box[0] < box[2] <= 1.02 and -0.02 <= box[1] < box[3] <= 1.02):
             return Where(None, f"unreadable: a box that is none in {form}")
         shares.append(box)
-    return Where(cells_of(shares))
+    return Where(cells_of(shares), boxes=tuple(shares))
 
 
 def cells_of(boxes: Sequence[tuple[float, float, float, float]]) -> NDArray[np.float32]:

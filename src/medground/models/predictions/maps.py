@@ -47,10 +47,12 @@ class Found:
     Attributes:
         values: ``(h, w)``.
         origin: file below the folder and its SHA-256, where the map is a file of its own.
+        boxes: that the map was drawn from: corners as shares of the frame's sides, and a score.
     """
 
     values: Map
     origin: tuple[str, str] | None = None
+    boxes: Sequence[Sequence[float]] | None = None
 
 
 class Maps:
@@ -245,7 +247,9 @@ def _drawn(boxes: Sequence[_Box], name: str) -> Found:
             raise DataError("a box has a score below 0, which a map of boxes cannot show", where=name, got=score)
         mask = Region.from_boxes(frame, [corners], clip=True).mask()
         drawn = np.maximum(drawn, np.where(mask, score, 0.0))
-    return Found(drawn)
+    sides = np.array([*frame, *frame])
+    shares = [[*np.clip(np.asarray(corners) / sides, 0.0, 1.0).tolist(), score] for corners, _, score in boxes]
+    return Found(drawn, boxes=shares)
 
 
 def _number(text: str | None, where: str) -> float:
