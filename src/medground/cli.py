@@ -133,6 +133,9 @@ def validate(
     sheet: Annotated[
         Path | None, typer.Option("--sheet", help="page to write: cases as decoded, with regions and maps on them")
     ] = None,
+    ask: Annotated[
+        bool, typer.Option("--ask", help="ask models and judges behind servers elsewhere too; it may cost money")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Open three cases, check boxes, labels, checkpoint keys and grid: seconds, not hours."""
@@ -140,7 +143,7 @@ def validate(
     from medground.commands import validate as validation
 
     with terminal.waiting("opening datasets, models and three cases"):
-        checks = validation.validate_file(file, set_ or [], sheet)
+        checks = validation.validate_file(file, set_ or [], sheet, ask=ask)
     terminal.show_checks(checks, as_json=json)
     raise typer.Exit(0 if all(check.ok for check in checks) else 1)
 

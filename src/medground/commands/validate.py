@@ -7,14 +7,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 
 from medground.benchmarks.base import Task, evaluate
+from medground.benchmarks.requests import answer_all
 from medground.config import read_run_file
 from medground.datasets.plausible import doubts
 from medground.datasets.report import Checking, Reporting
 from medground.errors import MedgroundError
+from medground.models.chat.remote.upload import asks_elsewhere
 from medground.session import Session, assemble
 
 TRIED = 3
@@ -35,13 +38,16 @@ class Check:
     details: tuple[str, ...] = ()
 
 
-def validate_file(file: Path, overrides: Sequence[str] = (), sheet: Path | None = None) -> list[Check]:
+def validate_file(
+    file: Path, overrides: Sequence[str] = (), sheet: Path | None = None, *, ask: bool = False
+) -> list[Check]:
     """Check a run file and what it names; problems are collected, not raised, as far as that is possible.
 
     Args:
         file: the run file.
         overrides: keys of the run file.
         sheet: the page that shows cases as decoded, with regions and maps on them; None: none is written.
+        ask: whether whoever is behind a server elsewhere is asked about the three cases, which may cost money.
 
     Raises:
         ConfigError: the run file itself is not right.
@@ -51,7 +57,7 @@ def validate_file(file: Path, overrides: Sequence[str] = (), sheet: Path | None 
     checks = [Check(f"run file {file.name}", ok=True, details=(f"{len(session.models)} models",))]
     checks += [check for entry in session.datasets for check in _dataset(entry.label, entry)]
     if all(check.ok for check in checks):
-        checks += list(_tasks(session))
+        checks += list(_tasks(session, ask=ask))
     if sheet is not None:
         checks.append(_sheet(session, sheet))
     return checks
@@ -88,12 +94,12 @@ def _dataset(label: str, entry: Any) -> Iterator[Check]:
     )
 
 
-def _tasks(session: Session) -> Iterator[Check]:
+def _tasks(session: Session, *, ask: bool) -> Iterator[Check]:
     """Load each model and take three cases through decoding, prediction and measuring."""
     for task in session.benchmark.tasks():
         name = "/".join(task.path)
         try:
-            yield Check(f"{name}: {TRIED} cases", ok=True, details=tuple(_try(task)))
+            yield Check(f"{name}: {TRIED} cases", ok=True, details=tuple(_try(task, ask=ask)))
         except MedgroundError as error:
             yield Check(f"{name}: {TRIED} cases", ok=False, details=tuple(str(error).splitlines()))
         except Exception as error:  # a user's own model can raise anything, and the other checks go on
@@ -107,11 +113,27 @@ def _raised(error: Exception) -> tuple[str, ...]:
     return (what, f"  where: {Path(place.filename).name} line {place.lineno}, in {place.name}: {place.line}")
 
 
-def _try(task: Task) -> Iterator[str]:
+def _try(task: Task, *, ask: bool) -> Iterator[str]:
     items = task.items()
     spread = sorted({int(i) for i in np.linspace(0, len(items) - 1, TRIED)}) if items else []
     yield f"fingerprint {task.fingerprint()}"
-    players = {role: entry.build() for role, entry in {**task.roles, **task.reading_roles}.items()}
-    measured = evaluate(task, players, [items[i] for i in spread])
+    roles = {**task.roles, **task.reading_roles}
+    away = {role: url for role, e in roles.items() if not ask and (url := asks_elsewhere(e.cls, e.parameters))}
+    if away:
+        hosts = ", ".join(
+            dict.fromkeys(f"{roles[role].label} at {urlsplit(url).hostname}" for role, url in away.items())
+        )
+        yield f"not asked, since that may cost money: {hosts}; medground validate FILE --ask asks"
+    if set(away) & set(task.roles):
+        return
+    players = {role: entry.build() for role, entry in roles.items() if role not in away}
+    chosen = [items[i] for i in spread]
+    if away:  # who answers is here, who judges is not
+        stages = task.open({role: players[role] for role in task.roles})
+        for item in chosen:
+            answer_all(stages.converse(item, stages.load(item)), stages.answer, task.batch_size)
+        yield f"{len(chosen)} items asked about, none judged"
+        return
+    measured = evaluate(task, players, chosen)
     shapes = {array.shape for m in measured for array in m.arrays.values()}
     yield f"{sum(len(m.rows) for m in measured)} rows" + (f", maps {sorted(shapes)}" if shapes else "")

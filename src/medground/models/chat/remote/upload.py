@@ -31,6 +31,20 @@ def sends_away(cls: type[Any], parameters: Mapping[str, Any]) -> str | None:
     return next(filter(None, (sends_away(part.cls, part.parameters) for part in inner)), None)
 
 
+def asks_elsewhere(cls: type[Any], parameters: Mapping[str, Any]) -> str | None:
+    """Return the server elsewhere that a component, or one inside it, asks: it may cost money. None: it asks none.
+
+    Args:
+        cls: of the component.
+        parameters: of its constructor; a component inside has ``cls`` and ``parameters`` itself.
+    """
+    url = parameters.get("base_url")
+    if getattr(cls, "remote", False) and url:
+        return None if is_here(str(url)) else str(url)
+    inner = (value for value in parameters.values() if hasattr(value, "cls") and hasattr(value, "parameters"))
+    return next(filter(None, (asks_elsewhere(part.cls, part.parameters) for part in inner)), None)
+
+
 def refuse_upload(models: Sequence[Any], withheld: Callable[[], Sequence[str]]) -> None:
     """Refuse a run that would send pictures to a server of others, where they may not be passed on.
 
