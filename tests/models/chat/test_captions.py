@@ -1,4 +1,4 @@
-"""Captions read sentence by sentence: by hand, and through the small chat model's ways of choosing."""
+"""Captions read as questions: by hand, and through the small chat model's ways of choosing."""
 
 from __future__ import annotations
 
@@ -8,20 +8,41 @@ import numpy as np
 import pytest
 
 from medground.imaging.reading import Radiograph
-from medground.models.base import Message
+from medground.models.base import Message, Reply
 from medground.models.chat import captions
+from medground.models.chat.captions import Asked
 from medground.models.chat.small_chat import SmallChat
 from medground.models.chat.small_chat_twin import SmallChatTwin
 from medground.models.common.runtime import Runtime
+from medground.models.networks.chat import tokens
+from medground.training.chat import trials
+from medground.worlds.phantom.statements import wordings
+
+MASS = "Is there mass in the picture?"
+LEFT, RIGHT = "Does the left lung have effusion?", "Does the right lung have effusion?"
 
 
-def test_sentences_are_cut_at_full_stops_alone():
-    assert captions.sentences("Chest film. Right-sided mass, large in size.  Finding: 1.5 cm nodule.") == [
-        "Chest film",
-        "Right-sided mass, large in size",
-        "Finding: 1.5 cm nodule",
+def test_sentences_become_questions_with_their_answers():
+    text = "Chest film. Collapse in the right lung. Left middle zone infiltrate. No sign of lung mass. Cardiomegaly."
+    assert captions.questions(text) == [
+        Asked("Does the right lung have atelectasis?", True),
+        Asked("Does the left mid lung have infiltration?", True),
+        Asked(MASS, False),
+        Asked("Is there cardiomegaly in the picture?", True),
     ]
-    assert captions.sentences(" ") == []
+    assert captions.questions("Large pulmonary mass. A pacemaker is in place. PA chest radiograph. A tumour.") == []
+
+
+def test_every_question_is_in_words_that_the_first_stage_knows():
+    asked = 0
+    for statement, texts in wordings().items():
+        several = {tuple(captions.questions(f"{text}.")) for text in texts}
+        assert len(several) == 1  # every wording of a statement is the same question
+        for one in several.pop():
+            assert tokens.unknown_words(one.text, tokens.FIRST) == []
+            assert statement.kind in ("present", "absent", "side", "third")
+            asked += 1
+    assert asked == 8 + 8 + 14 + 30
 
 
 def test_offered_captions_stand_on_lines_of_the_last_turn():
@@ -33,36 +54,37 @@ def test_offered_captions_stand_on_lines_of_the_last_turn():
 
 
 def test_a_caption_is_as_likely_as_all_its_sentences_together():
-    odds = [0.3, -2.0, 4.0]
-    by_hand = math.prod(1 / (1 + math.exp(-value)) for value in odds)
-    log_p = captions.log_probability(odds)
+    odds = {"a": 0.3, "b": -2.0, "c": 4.0}
+    asked = [Asked("a", True), Asked("b", False), Asked("c", True)]
+    by_hand = math.prod(1 / (1 + math.exp(-value)) for value in (0.3, 2.0, 4.0))
+    log_p = captions.log_probability(asked, odds)
     assert log_p == pytest.approx(math.log(by_hand))
     assert captions.logit(log_p) == pytest.approx(math.log(by_hand / (1 - by_hand)))
-    assert captions.logit(captions.log_probability([200.0])) > 20
-    assert math.isnan(captions.logit(captions.log_probability([float("nan"), 1.0])))
-    assert captions.log_probability([-800.0]) == -800
+    assert captions.log_probability([], odds) == 0
+    assert captions.logit(0.0) == pytest.approx(-math.log(1e-12), rel=1e-4)
+    assert math.isnan(captions.logit(captions.log_probability(asked, odds | {"b": math.nan})))
+    assert captions.log_probability(asked[:1], {"a": -800.0}) == -800
     shares = captions.shares({"a": -1000.0, "b": -1001.0})
     assert sum(map(math.exp, shares.values())) == pytest.approx(1)
     assert shares["a"] - shares["b"] == pytest.approx(1)
+    assert all(map(math.isnan, captions.shares({"a": 1.0, "b": math.nan}).values()))
 
 
 class Odds:
-    """An engine that answers from a table of sentences."""
+    """An engine that answers from a table of questions."""
 
     def __init__(self, table):
         self.table, self.asked = table, []
 
     def odds(self, conversations):
-        texts = [talk[0].text.removeprefix("True: ").removesuffix("?") for talk in conversations]
+        texts = [talk[0].text for talk in conversations]
         self.asked += texts
-        return [self.table.get(text, float("nan")) for text in texts]
+        return [self.table[text] for text in texts]
 
     def choose(self, conversations, choices):
         return [np.full(len(several), np.nan) for several in choices]
 
     def reply(self, conversations, options=None):
-        from medground.models.base import Reply
-
         return [Reply("", "refusal", "words never met") for _ in conversations]
 
 
@@ -70,11 +92,16 @@ class Odds:
 def scripted():
     model = SmallChat.__new__(SmallChat)
     model._runtime = Runtime("cpu", "float32", deterministic=False)
-    model.engine = Odds({"No mass": -3.0, "A mass": 2.0, "Chest film": 1.0})
+    model.engine = Odds({MASS: 1.0, LEFT: -3.0, RIGHT: 2.0})
     return model
 
 
 IMAGE = Radiograph(np.zeros((8, 8), np.float32))
+CHOICES = [["Caption A", "Caption B"]]
+ON_LEFT, ON_RIGHT = (
+    "Chest film. Pleural effusion on the left. No lung mass.",
+    "Pleural effusion on the right. No lung mass.",
+)
 
 
 def offer(a, b, *images):
@@ -82,31 +109,51 @@ def offer(a, b, *images):
 
 
 def test_it_matches_chooses_and_replies_alike(scripted):
-    raw = scripted.match([IMAGE], [["No mass. Chest film.", "A mass. Chest film."]])
-    no, a = (captions.log_probability([value, 1.0]) for value in (-3.0, 2.0))
+    raw = scripted.match([IMAGE], [[ON_LEFT, ON_RIGHT]])
+    both = [
+        captions.log_probability([Asked(text, True), Asked(MASS, False)], scripted.engine.table)
+        for text in (LEFT, RIGHT)
+    ]
     assert raw.kind == "itm"
-    assert raw.raw[0].tolist() == pytest.approx([captions.logit(no), captions.logit(a)])
-    assert scripted.engine.asked == ["No mass", "Chest film", "A mass"]  # each sentence once
-    choices = [["Caption A", "Caption B"]]
-    one = scripted.choose([offer("No mass.", "A mass.")], choices)[0]
-    two = scripted.choose([offer("A mass.", "No mass.")], choices)[0]
+    assert raw.raw[0].tolist() == pytest.approx([captions.logit(log_p) for log_p in both])
+    assert scripted.engine.asked == [LEFT, MASS, RIGHT]  # each question once
+    one = scripted.choose([offer(ON_LEFT, ON_RIGHT)], CHOICES)[0]
+    two = scripted.choose([offer(ON_RIGHT, ON_LEFT)], CHOICES)[0]
     assert np.exp(one).sum() == pytest.approx(1)
     assert one.tolist() == pytest.approx(two[::-1].tolist())  # the place of a caption changes nothing
-    assert scripted.reply([offer("No mass.", "A mass.")])[0].text == "Caption B"
+    assert scripted.reply([offer(ON_LEFT, ON_RIGHT)])[0].text == "Caption B"
+    assert scripted.reply([offer(ON_RIGHT, ON_LEFT)])[0].text == "Caption A"
 
 
-def test_what_it_cannot_read_stays_unread(scripted):
-    assert np.isnan(scripted.match([IMAGE], [["A tumour.", "A mass."]]).raw[0]).tolist() == [True, False]
-    choices = [["Caption A", "Caption B"]]
-    assert np.isnan(scripted.choose([offer("A tumour.", "A mass.")], choices)[0]).all()
-    assert scripted.reply([offer("A tumour.", "A mass.")])[0].outcome == "refusal"
-    two = offer("No mass.", "A mass.", IMAGE, Radiograph(np.ones((8, 8), np.float32)))
+def test_what_it_cannot_tell_apart_is_a_tie_and_no_reply(scripted):
+    size = ("Large lung mass.", "Small lung mass.")
+    raw = scripted.match([IMAGE], [size]).raw[0]
+    assert raw[0] == raw[1]
+    assert np.exp(scripted.choose([offer(*size)], CHOICES)[0]).tolist() == pytest.approx([0.5, 0.5])
+    assert scripted.reply([offer(*size)])[0].outcome == "refusal"
+
+
+def test_other_prompts_go_their_usual_way(scripted):
+    two = offer(ON_LEFT, ON_RIGHT, IMAGE, Radiograph(np.ones((8, 8), np.float32)))
     assert scripted.reply([two])[0].outcome == "refusal"
-    assert np.isnan(scripted.choose([offer("No mass.", "A mass.")], [["yes", "no"]])[0]).all()
+    assert np.isnan(scripted.choose([offer(ON_LEFT, ON_RIGHT)], [["yes", "no"]])[0]).all()
+    assert scripted.engine.asked.count(MASS) <= 1
 
 
-def test_the_twin_was_taught_no_captions():
-    assert "match" not in SmallChatTwin.capabilities
-    twin = SmallChatTwin(device="cpu")
-    assert twin.reply([offer("No mass.", "A mass.")])[0].outcome == "refusal"
-    assert np.isnan(twin.choose([offer("No mass.", "A mass.")], [["Caption A", "Caption B"]])[0]).all()
+def test_the_model_chooses_by_the_picture_and_the_twin_knows_no_side():
+    cases = trials.unseen(40, 47)
+    hits = {"model": [], "twin": []}
+    models = {"model": SmallChat(device="cpu"), "twin": SmallChatTwin(device="cpu")}
+    for case in cases:
+        side = [side for side in ("right", "left") if case.truth.share[0, 8 + (side == "left"), 2] > 0.5]
+        if len(side) != 1 or not case.truth.present[0, 2]:
+            continue
+        other = "left" if side[0] == "right" else "right"
+        image = Radiograph(case.drawing.pixels.astype(np.float32) / np.float32(255))
+        pair = [f"Pleural effusion on the {name}." for name in (side[0], other)]
+        for name, model in models.items():
+            raw = model.match([image], [pair]).raw[0]
+            hits[name].append(raw[0] > raw[1])
+    assert len(hits["model"]) >= 4
+    assert np.mean(hits["model"]) > 0.9
+    assert np.mean(hits["twin"]) < np.mean(hits["model"])

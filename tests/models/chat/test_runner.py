@@ -193,3 +193,34 @@ def test_attention_on_the_region_rises_by_the_closed_form(tiny, tiny_facts):
         masses.append((rows[0] * marks[:, None]).sum(-1))
     # In the first layer queries and keys are alike with and without the bias.
     torch.testing.assert_close(masses[1], expected_mass(masses[0], 2.0), atol=1e-5, rtol=0)
+
+
+@torch.no_grad()
+def test_the_state_of_the_token_that_ends_an_answer_equals_a_recomputation(tiny, tiny_facts):
+    runner, prompt = Runner(tiny), prompt_of(tiny_facts, *CASES)
+    free = generate(runner, prompt, Plain(), limit=6, ends=())
+    end = free[0].tokens[2]
+    made = generate(runner, prompt, Plain(), limit=6, ends=(end,), follow=True)
+    assert [m.tokens for m in made] == [m.tokens for m in generate(runner, prompt, Plain(), limit=6, ends=(end,))]
+    ended = [row for row, one in enumerate(made) if one.ended == end]
+    assert ended
+    for row, one in enumerate(made):
+        assert (one.hidden is None) == (row not in ended)
+    for row in ended:
+        alone = prompt_of(tiny_facts, CASES[row])
+        state = runner.start(alone, Branch(alone.pixels), torch.tensor([[*made[row].tokens, end]]))
+        torch.testing.assert_close(made[row].hidden, state.hidden[0, -1], atol=1e-4, rtol=0)
+    last = generate(runner, prompt_of(tiny_facts, "a"), Plain(), limit=3, ends=(end,), follow=True)[0]
+    assert (last.ended, last.hidden is None) == (end, False)  # also where the limit falls on that very token
+
+
+def test_layers_that_are_alike_share_one_mask_and_others_do_not():
+    highlight = Highlight(vision=torch.tensor([[0.0, 2.0, 0.0]]), language=torch.tensor([[0.0, 1.0]]), free_rows=(0,))
+    query = torch.zeros(1, 2, 3, 4)
+    one = highlight.mask(None, query, 3, causal=False)
+    assert highlight.mask(None, query, 3, causal=False) is one
+    assert one[0, 0].tolist() == [[0, 0, 0], [0, 2, 0], [0, 2, 0]]
+    given = torch.ones(1, 1, 3, 4, dtype=torch.bool)
+    other = highlight.mask(given, query, 4, causal=True)
+    assert other[0, 0].tolist() == [[0, 1, 0, 0]] * 3  # what was generated since has no bias
+    assert highlight.mask(given.clone(), query, 4, causal=True) is not other

@@ -12,7 +12,9 @@ from medground.models.base import ChatModel, Chooser, GenerationOptions, Message
 from medground.models.chat.loba import Loba
 from medground.models.chat.small_chat import SmallChat
 from medground.models.chat.small_chat_twin import SmallChatTwin
+from medground.models.common.highlight import Highlight, highlighted
 from medground.models.networks.chat import tokens, weights
+from medground.models.networks.chat.tower import distinct
 from medground.models.networks.reference.vocabulary import ANATOMIES
 from medground.training.chat import trials
 from medground.training.chat.figures import Asker
@@ -143,6 +145,23 @@ def test_it_says_where_and_draws_it(model, cases):
         assert 2 * (mask & drawn[name]).sum() / (mask.sum() + drawn[name].sum()) > 0.75, name
     wide = Radiograph(np.repeat(picture(case).pixels, 2, axis=1))
     assert model.masks(wide)["heart"].shape == (224, 448)
+
+
+def test_one_picture_under_several_biases_is_as_each_alone(model, cases):
+    tower = model.backbone.network.tower
+    one, other = (torch.randn(1, 1, 224, 224, generator=torch.Generator().manual_seed(n)) for n in (1, 2))
+    pixels = torch.cat([one, other, one])
+    assert distinct(pixels) == ([0, 1], [0, 1, 0])
+    bias = torch.rand(3, 196, generator=torch.Generator().manual_seed(3))
+    with torch.no_grad():
+        with highlighted(Highlight(vision=bias)):
+            together = tower(pixels).last_hidden_state
+        for row in range(3):
+            with highlighted(Highlight(vision=bias[row : row + 1])):
+                torch.testing.assert_close(
+                    together[row], tower(pixels[row : row + 1]).last_hidden_state[0], atol=1e-4, rtol=0
+                )
+    assert (together[0] - together[2]).abs().max() > 1e-3
 
 
 def test_highlighting_moves_the_attention_into_the_region(model, cases):

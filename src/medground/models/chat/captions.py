@@ -1,31 +1,55 @@
-"""Captions, as a chat model reads them: sentence by sentence, each a question with yes or no as the answer.
+"""Captions, as a chat model that knows questions about regions reads them: each sentence is a question with its answer.
 
-A caption fits as well as it is likely that all its sentences are true. Prompts that offer captions on lines of their
-own (``Caption A: ...``, ``Caption B: ...``) are read the same way: each caption by itself, so that no place has an
-advantage.
+"Pleural effusion on the left" is true where the model says that the left lung has effusion; "no lung mass" where it
+says that there is no mass in the picture. Sentences are read by the grammar that phantoms' captions are written in
+(``worlds.phantom.statements``). One that the grammar does not know, or of which the model knows nothing (views,
+devices, sizes, landmarks), adds nothing, so that two captions that differ in nothing else come out equal: a tie.
+
+Prompts that offer captions on lines of their own (``Caption A: ...``, ``Caption B: ...``) are read the same way: each
+caption by itself, so that no place has an advantage.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from medground.models.base import Message
+from medground.worlds.phantom.questions import CLOSED, PRESENT
+from medground.worlds.phantom.statements import Statement, said
 
 _LINE: Final = re.compile(r"^\s*Caption ([A-Z]): *(.+?)\s*$", re.MULTILINE)
 
 
-def sentences(caption: str) -> list[str]:
-    """Return the sentences of a caption without their full stops.
+class Asked(NamedTuple):
+    """A sentence as a question: the text, and whether "yes" makes the sentence true."""
+
+    text: str
+    yes: bool
+
+
+def questions(caption: str) -> list[Asked]:
+    """Return what a caption says, as questions, one a sentence that can be asked.
 
     Example:
-        >>> sentences("Chest film. No mass. Effusion on the left.")
-        ['Chest film', 'No mass', 'Effusion on the left']
+        >>> questions("Chest film. Right-sided pneumothorax. No lung mass.")
+        [Asked(text='Does the right lung have pneumothorax?', yes=True), Asked(text='Is there mass in the picture?', \
+yes=False)]
     """
-    return [part.strip() for part in re.split(r"\.(?:\s+|$)", caption) if part.strip()]
+    return [one for statement in said(caption) if (one := _question(statement)) is not None]
+
+
+def _question(statement: Statement) -> Asked | None:
+    finding = statement.finding.lower()
+    if statement.kind in ("present", "absent"):
+        return Asked(PRESENT.format(finding=finding), statement.kind == "present")
+    if statement.kind in ("side", "third"):
+        third = f" {statement.third}" if statement.third else ""
+        return Asked(CLOSED[0].format(region=f"{statement.value}{third} lung", finding=finding), True)
+    return None
 
 
 def offered(conversation: Sequence[Message]) -> dict[str, str]:
@@ -41,19 +65,24 @@ def offered(conversation: Sequence[Message]) -> dict[str, str]:
     return captions if len(captions) > 1 else {}
 
 
-def log_probability(margins: Sequence[float]) -> float:
-    """Return the log-probability that all sentences are true, from the log odds of each; NaN stays NaN."""
-    odds = np.asarray(margins, np.float64)
-    return float("nan") if np.isnan(odds).any() else -float(np.logaddexp(0, -odds).sum())
+def log_probability(asked: Sequence[Asked], odds: Mapping[str, float]) -> float:
+    """Return the log-probability that all sentences are true; 0 where there is none.
+
+    Args:
+        asked: the sentences.
+        odds: question -> log odds of "yes"; NaN where it is not answered, and NaN comes back.
+    """
+    signed = np.array([odds[one.text] if one.yes else -odds[one.text] for one in asked], np.float64)
+    return float("nan") if np.isnan(signed).any() else 0.0 - float(np.logaddexp(0, -signed).sum())
 
 
 def logit(log_p: float) -> float:
-    """Return the log odds of a log-probability."""
+    """Return the log odds of a log-probability; of a certain one, those of 1 - 1e-12."""
     return log_p - float(np.log(-np.expm1(min(log_p, -1e-12)))) if np.isfinite(log_p) else log_p
 
 
 def shares(scores: Mapping[str, float]) -> dict[str, float]:
-    """Return log-probabilities that sum to one of log scores."""
+    """Return log-probabilities that sum to one of log scores; NaN in one: NaN in all."""
     held = np.array(list(scores.values()))
     total = float("nan") if np.isnan(held).any() else float(np.logaddexp.reduce(held))
     return {name: score - total for name, score in scores.items()}

@@ -149,14 +149,14 @@ class Engine:
             encoded = [e for e in tried if isinstance(e, Encoded)]
         prompt = self._prompt(encoded)
         generated = generate(
-            self.backbone.runner, prompt, Plain(), limit=LONGEST_PLACE, ends=(seg, *self.backbone.ends)
+            self.backbone.runner, prompt, Plain(), limit=LONGEST_PLACE, ends=(seg, *self.backbone.ends), follow=True
         )
         places = [Place(None) for _ in encoded]
-        for length in sorted({len(m.tokens) for m in generated if m.ended == seg}):
-            rows = [r for r, m in enumerate(generated) if m.ended == seg and len(m.tokens) == length]
-            tokens = [(*generated[row].tokens, seg) for row in rows]
-            for row, ids, mask in zip(rows, tokens, self.masks_of([encoded[r] for r in rows], tokens), strict=True):
-                places[row] = Place(mask, ids)
+        states = {row: m.hidden for row, m in enumerate(generated) if m.ended == seg and m.hidden is not None}
+        if states:
+            masks = self.backbone.masks(torch.stack(list(states.values())), [encoded[row] for row in states])
+            for row, mask in zip(states, masks, strict=True):
+                places[row] = Place(mask, (*generated[row].tokens, seg))
         return places
 
     def located(self, conversations: Sequence[Sequence[Message]]) -> list[Mask | None]:

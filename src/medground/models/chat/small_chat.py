@@ -17,14 +17,13 @@ from numpy.typing import NDArray
 from medground.identity import fingerprint_of
 from medground.imaging.reading import Radiograph
 from medground.models.base import GenerationOptions, MatchScores, Message, ModelInfo, Reply
-from medground.models.chat import captions as captions_
+from medground.models.chat import captions as reading
 from medground.models.chat.answering import Answering
 from medground.models.chat.decoding import decoding_of
 from medground.models.chat.engine import Engine
 from medground.models.common.runtime import Runtime
 from medground.models.networks.chat import weights
 from medground.models.networks.chat.backbone import SmallBackbone
-from medground.worlds.phantom.questions import CLAIM
 
 SEEN: Mapping[str, str] = {
     "phantom": "same drawing, other seed",
@@ -49,7 +48,7 @@ class SmallChat(Answering):
 
     name: ClassVar[str] = "small_chat"
     capabilities: ClassVar[frozenset[str]] = frozenset(
-        {"reply", "choose", "pictures", "attention_bias", "masks", "look"}
+        {"reply", "choose", "match", "pictures", "attention_bias", "masks", "look"}
     )
     info: ClassVar[ModelInfo] = ModelInfo(
         title="medground small chat model",
@@ -77,13 +76,13 @@ class SmallChat(Answering):
         self.card = self.backbone.card
 
     def match(self, images: Sequence[Radiograph], captions: Sequence[Sequence[str]]) -> MatchScores:
-        """Return log odds that every sentence of a caption is true; NaN: it has a word that the model never met.
+        """Return log odds that every sentence of a caption is true; see :mod:`medground.models.chat.captions`.
 
         Args:
             images: N pictures.
             captions: K captions a picture.
         """
-        scores = [[captions_.logit(p) for p in self._fits(i, c)] for i, c in zip(images, captions, strict=True)]
+        scores = [[reading.logit(p) for p in self._fits(i, c)] for i, c in zip(images, captions, strict=True)]
         return MatchScores(np.array(scores, np.float64), 1.0, "itm")
 
     def choose(
@@ -92,7 +91,7 @@ class SmallChat(Answering):
         """Return log-probabilities of choices as the whole answer, one array ``(K,)`` a conversation.
 
         Where the last turn offers captions (``Caption A: ...``) and these are the choices, each caption is read by
-        itself; see :mod:`medground.models.chat.captions`.
+        itself.
         """
         out = list(super().choose(conversations, choices))
         for row, (conversation, named) in enumerate(zip(conversations, choices, strict=True)):
@@ -106,30 +105,30 @@ class SmallChat(Answering):
     ) -> Sequence[Reply]:
         """Return one reply a conversation; one without a picture, or with words never met, is a refusal.
 
-        Where the last turn offers captions, the reply names the one that fits best.
+        Where the last turn offers captions, the reply names the one that fits best; of captions that come out equal it
+        names none.
         """
         replies = list(super().reply(conversations, options))
         for row, conversation in enumerate(conversations):
             likely = self._offered(conversation)
-            if likely and all(map(np.isfinite, likely.values())):
+            if likely and max(likely.values()) > min(likely.values()):
                 replies[row] = Reply(max(likely, key=lambda name: likely[name]), finish="stop")
         return replies
 
     def _offered(self, conversation: Sequence[Message]) -> dict[str, float]:
         """Return the captions that a conversation offers with their log-probabilities, or nothing."""
-        offered, images = captions_.offered(conversation), [i for m in conversation for i in m.images]
+        offered, images = reading.offered(conversation), [i for m in conversation for i in m.images]
         if not offered or len(images) != 1:
             return {}
-        return captions_.shares(dict(zip(offered, self._fits(images[0], list(offered.values())), strict=True)))
+        return reading.shares(dict(zip(offered, self._fits(images[0], list(offered.values())), strict=True)))
 
     def _fits(self, image: Radiograph, captions: Sequence[str]) -> list[float]:
         """Return the log-probability of each caption that all its sentences are true."""
-        parts = [captions_.sentences(caption) for caption in captions]
-        several = list(dict.fromkeys(sentence for part in parts for sentence in part))
-        asked = [(Message("user", CLAIM.format(sentence=sentence), (image,)),) for sentence in several]
+        parts = [reading.questions(caption) for caption in captions]
+        texts = list(dict.fromkeys(one.text for part in parts for one in part))
         with self._runtime.inference():
-            odds = dict(zip(several, self.engine.odds(asked), strict=True))
-        return [captions_.log_probability([odds[sentence] for sentence in part]) for part in parts]
+            odds = self.engine.odds([(Message("user", text, (image,)),) for text in texts])
+        return [reading.log_probability(part, dict(zip(texts, odds, strict=True))) for part in parts]
 
     def fingerprint(self) -> str:
         """A hash over weights, switches, preprocessing and precision."""

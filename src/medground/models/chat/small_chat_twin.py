@@ -22,7 +22,6 @@ class SmallChatTwin(SmallChat):
     """
 
     name: ClassVar[str] = "small_chat_twin"
-    capabilities: ClassVar[frozenset[str]] = SmallChat.capabilities - {"match"}
     info: ClassVar[ModelInfo] = ModelInfo(
         title="medground small chat model, shortcut twin",
         kind="supervised",

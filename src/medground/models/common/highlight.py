@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 import torch
@@ -76,6 +76,31 @@ class Highlight:
     vision: Tensor | None = None
     language: Tensor | None = None
     free_rows: tuple[int, ...] = ()
+    _last: list[tuple[Any, ...]] = field(default_factory=list, repr=False, compare=False)
+
+    def mask(self, given: Tensor | None, query: Tensor, keys: int, *, causal: bool) -> Tensor:
+        """Return the additive mask of one layer, biases included, ``(N, 1, Q, K)``; layers that are alike share it.
+
+        Args:
+            given: the layer's own mask, bool or additive, or None.
+            query: ``(N, H, Q, D)``.
+            keys: how many.
+            causal: whether it is the language model's layer.
+        """
+        about = (query.shape[2], keys, causal, query.dtype)
+        if self._last and self._last[0][0] is given and self._last[0][1] == about:
+            kept: Tensor = self._last[0][2]
+            return kept
+        bias = self.language if causal else self.vision
+        assert bias is not None
+        bias = torch.nn.functional.pad(bias.to(query.dtype), (0, keys - bias.shape[1]))[:, None, None, :]
+        bias = bias.expand(-1, 1, query.shape[2], -1)
+        if not causal and self.free_rows:
+            bias = bias.clone()
+            bias[:, :, list(self.free_rows)] = 0
+        made = _additive(given, query, keys, causal=causal) + bias
+        self._last[:] = [(given, about, made)]
+        return made
 
 
 NO_HIGHLIGHT: Final = Highlight()
@@ -165,15 +190,7 @@ def attention(
     now, causal = _ACTIVE.get(), bool(getattr(module, "is_causal", False))
     bias = now.language if causal else now.vision
     if bias is not None:
-        keys = key.shape[2]
-        added = _additive(attention_mask, query, keys, causal=causal)
-        beyond = keys - bias.shape[1]
-        bias = torch.nn.functional.pad(bias.to(query.dtype), (0, beyond))[:, None, None, :]
-        bias = bias.expand(-1, 1, query.shape[2], -1)
-        if not causal and now.free_rows:
-            bias = bias.clone()
-            bias[:, :, list(now.free_rows)] = 0
-        attention_mask = added + bias
+        attention_mask = now.mask(attention_mask, query, key.shape[2], causal=causal)
         more = {**more, "is_causal": False}
     rows = _RECORD.get()
     if causal and rows is not None:

@@ -154,11 +154,13 @@ class Generated:
         tokens: without the one that ended it.
         log_probabilities: of each token under the decoding, before temperature.
         ended: the token that ended it, or None where the limit did.
+        hidden: last hidden state of that token, ``(D,)``, where it was asked for and there is one.
     """
 
     tokens: list[int]
     log_probabilities: list[float]
     ended: int | None
+    hidden: Tensor | None = None
 
 
 @torch.no_grad()
@@ -173,6 +175,7 @@ def generate(
     temperature: float = 0.0,
     top_p: float = 1.0,
     seeds: Sequence[int] = (),
+    follow: bool = False,
 ) -> list[Generated]:
     """Generate token by token; a row's result does not depend on the other rows.
 
@@ -186,6 +189,7 @@ def generate(
         temperature: 0: the likeliest token.
         top_p: of sampling.
         seeds: one a row, of sampling.
+        follow: read the token that ends a row too, for its hidden state under the first pass.
     """
     states = [runner.start(prompt, branch) for branch in decoding.branches(prompt)]
     count = len(prompt.ids)
@@ -193,6 +197,7 @@ def generate(
     tokens: list[list[int]] = [[] for _ in range(count)]
     sure: list[list[float]] = [[] for _ in range(count)]
     ended: list[int | None] = [None] * count
+    hidden: list[Tensor | None] = [None] * count
     for number in range(limit):
         logits = [state.logits.float() for state in states]
         if barred:
@@ -200,18 +205,25 @@ def generate(
         scores = decoding.combine(logits, number)
         chosen = _pick(scores, temperature, top_p, generators)
         likely = scores.log_softmax(-1).gather(1, chosen[:, None])[:, 0].tolist()
+        now = []
         for row, token in enumerate(chosen.tolist()):
             if ended[row] is not None:
                 continue
             if token in ends:
                 ended[row] = token
+                now.append(row)
             else:
                 tokens[row].append(token)
                 sure[row].append(likely[row])
-        if number + 1 == limit or all(end is not None for end in ended):
+        done = number + 1 == limit or all(end is not None for end in ended)
+        if done and not (follow and now):
             break
         states = [runner.step(state, chosen) for state in states]
-    return [Generated(*parts) for parts in zip(tokens, sure, ended, strict=True)]
+        for row in now if follow else ():
+            hidden[row] = states[0].hidden[row, -1]
+        if done:
+            break
+    return [Generated(*parts) for parts in zip(tokens, sure, ended, hidden, strict=True)]
 
 
 def _pick(scores: Tensor, temperature: float, top_p: float, generators: Sequence[torch.Generator]) -> Tensor:

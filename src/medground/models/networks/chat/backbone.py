@@ -19,6 +19,7 @@ from medground.models.chat.decoding.runner import Runner
 from medground.models.common.patches import patch_coverage
 from medground.models.networks.chat import tokens, weights
 from medground.models.networks.chat.network import IMAGE_TOKENS
+from medground.models.networks.chat.tower import distinct
 from medground.models.networks.reference.picture import SIZE, picture
 
 PATCH: Final = 16
@@ -79,7 +80,8 @@ class SmallBackbone:
     def masks(self, hidden: Tensor, encoded: Sequence[Encoded]) -> list[NDArray[np.bool_]]:
         """Return masks in the pictures' own pixels from hidden states of ``<SEG>``, ``(M, 160)``."""
         pixels = torch.stack([e.pixels for e in encoded])
-        logits = self.network.masks(hidden, self.network.encode(pixels).cells)
+        rows, place = distinct(pixels)
+        logits = self.network.masks(hidden, self.network.encode(pixels[rows]).cells[place])
         wide = F.interpolate(logits[:, None].float(), size=(SIZE, SIZE), mode="bilinear", align_corners=False)[:, 0]
         masks = (wide > 0).cpu().numpy()
         return [_resized(mask, e.image.pixels.shape) for mask, e in zip(masks, encoded, strict=True)]

@@ -51,6 +51,17 @@ class BiasedImageLayer(ImageLayer):
         return deeper
 
 
+def distinct(pixels: Tensor) -> tuple[list[int], list[int]]:
+    """Return the rows of different pictures ``(N, ...)``, and for every row the place of its picture among them."""
+    first: list[int] = []
+    place: list[int] = []
+    for row, picture in enumerate(pixels):
+        at = next((at for at, other in enumerate(first) if torch.equal(picture, pixels[other])), len(first))
+        first += [row] if at == len(first) else []
+        place.append(at)
+    return first, place
+
+
 class Tower(PreTrainedModel):  # type: ignore[misc]  # transformers ships no types
     """Maps pictures to 196 tokens of 592 channels."""
 
@@ -89,14 +100,19 @@ class Tower(PreTrainedModel):  # type: ignore[misc]  # transformers ships no typ
             ``last_hidden_state`` ``(N, 196, 592)``; ``pooler_output``: the cells ``(N, 96, 28, 28)``;
             ``attentions``: the concept logits ``(N, 16, 28, 28)``.
         """
-        fine = self.stem(pixel_values[:, :1])
-        tokens = self.down(fine).flatten(2).transpose(1, 2) + self.position
+        pixels = pixel_values[:, :1]
+        # A bias changes the layers alone: one picture under several goes through the convolutions once.
+        rows, place = distinct(pixels) if active().vision is not None else ([], [])
+        fine = self.stem(pixels[rows] if rows else pixels)
+        tokens, lateral = self.down(fine).flatten(2).transpose(1, 2) + self.position, self.lateral(fine)
+        if rows:
+            tokens, lateral = tokens[place], lateral[place]
         for layer in self.layers:
             tokens = layer(tokens)
         tokens = self.norm(tokens)
         coarse = self.context(tokens).transpose(1, 2).reshape(len(tokens), -1, COARSE, COARSE)
         wide = F.interpolate(coarse, size=(FINE, FINE), mode="bilinear", align_corners=False)
-        cells = self.blend(wide + self.lateral(fine))
+        cells = self.blend(wide + lateral)
         concepts = self.concepts(cells)
         beside = [F.pixel_unshuffle(part, FINE // COARSE).flatten(2) for part in (cells, concepts.sigmoid())]
         whole = torch.cat([tokens, *(part.transpose(1, 2) for part in beside)], dim=-1)
