@@ -77,9 +77,15 @@ def train_instruct(
 def train_gridvqa_x(
     out: Annotated[Path, typer.Option("--out", help="the .safetensors file; its accuracy tables go beside it")],
     variant: Annotated[Literal["pure", "spurious"], typer.Option("--variant", help="which of the pair")] = "pure",
+    edition: Annotated[
+        Literal["second", "first"], typer.Option("--edition", help="modules, or transformer")
+    ] = "second",
 ) -> None:
     """Train one network of the GridVQA-X pair from scratch."""
-    from medground.training.gridvqa import train
+    from medground.training import gridvqa, gridvqa_second
 
-    train(variant, out, report=typer.echo)
+    if edition == "second":
+        gridvqa_second.train(variant, out, report=typer.echo)
+    else:
+        gridvqa.train(variant, out, report=typer.echo)
     typer.echo(out)

@@ -12,8 +12,9 @@ from medground.errors import ConfigError, DataError
 from medground.worlds.gridvqa.build import PRESETS, Plan, build, picture_of
 from medground.worlds.gridvqa.imports import _place, read_npz, read_released
 from medground.worlds.gridvqa.records import from_neutral, released
+from medground.worlds.gridvqa.shapley import true_values
 from medground.worlds.gridvqa.sources import Read
-from medground.worlds.gridvqa.world import density_key
+from medground.worlds.gridvqa.world import Only, density_key
 
 PLAN = Plan(per_bucket=4, seed=2, npz=True)
 
@@ -159,3 +160,29 @@ def test_missing_files_and_full_folders_are_named(tmp_path, built):
 def test_presets_make_plans():
     assert len(Plan(**PRESETS["paper"])) == 950
     assert Plan(**PRESETS["six"]).scene(0).grid == 6
+
+
+def test_true_explanations_are_published_with_the_scenes(tmp_path):
+    plan = Plan(per_bucket=1, values="words", images=False, only=Only(depths=(1, 3), forms=("exists", "compare")))
+    out = build(tmp_path / "set", plan, workers=2)
+    records = [json.loads(line) for line in (out / "scenes.jsonl").read_text().splitlines()]
+    values = [json.loads(line) for line in (out / "true_values.jsonl").read_text().splitlines()]
+    assert [v["id"] for v in values] == [r["id"] for r in records]
+    for record, value in zip(records, values, strict=True):
+        deep = (record["qtype"], record["depth"]) == ("CMP", 3)
+        assert value["players"] == ("phrases" if deep else "words")
+        assert value["executor"]["answer"] == record["answer"]
+        assert value["counter"]["answer"] == record["bag_of_words"]["answer"]
+        known = true_values(from_neutral(record).things, record["question"], 5, players=value["players"])
+        assert [v for *_, v in value["executor"]["objects"]] == pytest.approx(known.objects)
+        assert np.array(value["executor"]["across"]) == pytest.approx(known.across)
+        assert len(value["words"]) == len(value["executor"]["spoken"]) == len(value["counter"]["spoken"])
+    assert json.loads((out / "plan.json").read_text())["values"] == "words"
+
+
+def test_chosen_buckets_are_built_alone(tmp_path):
+    out = build(tmp_path / "set", Plan(per_bucket=2, images=False, only=Only(depths=(2,), types=("SO",))))
+    assert len((out / "scenes.jsonl").read_text().splitlines()) == 4
+    plan = Plan(densities=(0.3,))
+    assert len(plan.buckets()) == 17
+    assert [sentence.split()[0] for sentence in plan.left_out()] == ["D3-M-count-d03", "D3-CMP-compare-d03"]

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from medground.worlds.gridvqa import build as drawing
 from medground.worlds.gridvqa.generate import Confusers, Edition, Variant
+from medground.worlds.gridvqa.shapley import Players
 from medground.worlds.gridvqa.world import Only
 
 Preset = Literal["paper", "both-densities", "six", "eight"]
@@ -23,6 +24,7 @@ def build(
     depths: tuple[int, ...] = (),
     types: tuple[str, ...] = (),
     forms: tuple[str, ...] = (),
+    values: Players | None = None,
     seed: int = 0,
     workers: int = 1,
 ) -> Path:
@@ -38,6 +40,7 @@ def build(
         depths: 1, 2, 3; by default all, as of the next two.
         types: A, SO, CO, M, CMP.
         forms: count, exists, compare.
+        values: exact explanations in true_values.jsonl, over words, phrases or objects; by default none.
         seed: of every scene.
         workers: processes.
 
@@ -45,7 +48,14 @@ def build(
         ConfigError: the folder is not empty, or a number makes no sense.
     """
     only = Only(tuple(depths), tuple(types), tuple(forms))
-    given = {"variant": variant, "confusers": confusers, "edition": edition, "only": only, "seed": seed}
+    given = {
+        "variant": variant,
+        "confusers": confusers,
+        "edition": edition,
+        "only": only,
+        "values": values,
+        "seed": seed,
+    }
     chosen: dict[str, Any] = drawing.PRESETS[preset] | given
     if per_bucket is not None:
         chosen["per_bucket"] = per_bucket

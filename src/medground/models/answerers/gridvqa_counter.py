@@ -25,4 +25,4 @@ class WordCounter(Analytic):
 
     def fingerprint(self) -> str:
         """Depends on the grid."""
-        return f"gridvqa-counter-1-{self.grid}"
+        return f"gridvqa-counter-2-{self.grid}"

@@ -25,4 +25,4 @@ class RuleExecutor(Analytic):
 
     def fingerprint(self) -> str:
         """Depends on the grid."""
-        return f"gridvqa-rule-1-{self.grid}"
+        return f"gridvqa-rule-2-{self.grid}"

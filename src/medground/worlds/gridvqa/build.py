@@ -27,6 +27,8 @@ from medground.worlds.gridvqa.drawing import CELL, EMPTY, class_of, paint
 from medground.worlds.gridvqa.generate import Confusers, Edition, Variant, fillable, scene
 from medground.worlds.gridvqa.masks import position_mask, text_mask, vision_mask
 from medground.worlds.gridvqa.records import folder, neutral, released
+from medground.worlds.gridvqa.shapley import Players
+from medground.worlds.gridvqa.true_records import true_record
 from medground.worlds.gridvqa.world import EVERYTHING, Bucket, Only, Scene, Thing, buckets
 
 CHUNK = 64
@@ -49,6 +51,8 @@ class Plan:
         split: name of the split.
         images: whether to draw pictures.
         npz: whether to write the published ``.npz`` tree beside them.
+        values: true explanations in ``true_values.jsonl``: over ``words``, ``phrases`` or ``objects``, see
+            :func:`~medground.worlds.gridvqa.true_records.true_record`; None: none.
     """
 
     variant: Variant = "pure"
@@ -62,6 +66,7 @@ class Plan:
     split: str = "val"
     images: bool = True
     npz: bool = False
+    values: Players | None = None
 
     def buckets(self) -> list[Bucket]:
         """Return its buckets in order."""
@@ -106,7 +111,7 @@ def build(out: str | Path, plan: Plan, *, workers: int = 1, progress: Progress |
     """Write a data set and return its folder.
 
     The folder holds ``scenes.jsonl`` (neutral layout), ``grounding_<split>.jsonl`` and ``qa_<split>.jsonl``
-    (published layout), ``images/<split>/...`` and ``plan.json``.
+    (published layout), ``images/<split>/...``, ``plan.json`` and, where wanted, ``true_values.jsonl``.
 
     Args:
         out: a folder that is new or empty.
@@ -128,12 +133,13 @@ def build(out: str | Path, plan: Plan, *, workers: int = 1, progress: Progress |
             (target / made).mkdir(parents=True)
     chunks = [range(i, min(i + CHUNK, len(plan))) for i in range(0, len(plan), CHUNK)]
     with ExitStack() as stack:
-        names = (f"grounding_{plan.split}.jsonl", f"qa_{plan.split}.jsonl", "scenes.jsonl")
+        names = [f"grounding_{plan.split}.jsonl", f"qa_{plan.split}.jsonl", "scenes.jsonl"]
+        names += ["true_values.jsonl"] if plan.values else []
         files = [stack.enter_context((target / name).open("w", encoding="utf-8", newline="\n")) for name in names]
         first = 1
         for done, made_records in _work(target, plan, chunks, workers):
-            for grounding, question, whole in made_records:
-                for file, record in zip(files, (_renumbered(grounding, first), question, whole), strict=True):
+            for grounding, *others in made_records:
+                for file, record in zip(files, (_renumbered(grounding, first), *others), strict=True):
                     file.write(json.dumps(record) + "\n")
                 first += len(grounding["annotations"])
             if progress:
@@ -142,7 +148,8 @@ def build(out: str | Path, plan: Plan, *, workers: int = 1, progress: Progress |
     return target
 
 
-Record = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
+Record = list[dict[str, Any]]
+"""Grounding, question, everything that is derived, and true values where the plan wants them."""
 
 
 def _work(out: Path, plan: Plan, chunks: Sequence[range], workers: int) -> Iterator[tuple[int, list[Record]]]:
@@ -176,7 +183,8 @@ def _chunk(out: Path, plan: Plan, numbers: Iterable[int]) -> list[Record]:
             if plan.npz:
                 np.savez_compressed(out / place / f"{index:06d}.npz", **npz_fields(made, picture))
         grounding, question = released(made, number + 1, 1, name)
-        records.append((grounding, question, neutral(made)))
+        values = [true_record(made, plan.values)] if plan.values else []
+        records.append([grounding, question, neutral(made), *values])
     return records
 
 

@@ -162,30 +162,82 @@ def read(words: Iterable[str], *, relations: bool = True) -> Question:
 
     A description ends with its noun, or where an attribute would come twice; further attributes before the next
     direction say nothing. The first description is the target's, one after a direction its anchor's. A missing first
-    word leaves a count, a missing "than" a single clause.
+    word leaves a count ("is" and "are" ask only with a capital, or before "there"), a missing "than" a single clause,
+    which is compared with all objects.
 
     Args:
-        words: words in order, without regard to case and punctuation.
-        relations: False passes over directions as if they were not there, so that no relation is read and no
-            direction changes anything.
+        words: words in order, without regard to punctuation.
+        relations: False forgets the relations: what stands after a direction is no target, and nothing else.
     """
-    plain = [bare(word) for word in words]
-    form = _HEADS.get(plain[0], "count") if plain else "count"
+    form, parts = functions(words)
     sides: list[list[_Description]] = [[_Description()]]
-    for word in plain[1:] if plain and plain[0] in _HEADS else plain:
-        if word == "than" and form == "compare":
+    for part in parts:
+        while part.side >= len(sides):
             sides.append([_Description()])
-        elif word in _SHORT:
-            if relations:
-                sides[-1].append(_Description(_SHORT[word]))
-        else:
-            sides[-1][-1].add(word)
+        if part.use == "direction":
+            sides[part.side].append(_Description(_SHORT[part.word]))
+        elif part.use == "attribute":
+            sides[part.side][-1].add(part.word)
     clauses = [
-        Clause(side[0].kind, tuple(Relation(str(part.direction), part.kind) for part in side[1:])) for side in sides
+        Clause(side[0].kind, tuple(Relation(str(d.direction), d.kind) for d in side[1:]) if relations else ())
+        for side in sides
     ]
     if form == "compare" and len(clauses) == 1:
         clauses.append(Clause(Kind()))
-    return Question(form, tuple(clauses[:2]) if form == "compare" else (clauses[0],))
+    return Question(form, tuple(clauses))
+
+
+Use = Literal["", "head", "attribute", "direction"]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one word of a question does.
+
+    Attributes:
+        word: without punctuation, capital and plural.
+        use: ``head`` gives the form, ``direction`` opens a relation, ``attribute`` describes, the rest says nothing.
+        side: 0, or 1 after "than".
+        relation: 0 for the target of its side, else the number of its relation.
+    """
+
+    word: str
+    use: Use
+    side: int
+    relation: int
+
+
+def functions(words: Iterable[str]) -> tuple[Form, list[Part]]:
+    """Return the form of a question and what each of its words does; see :func:`read`."""
+    raw = list(words)
+    plain = [bare(word) for word in raw]
+    form, headed = _form(raw, plain)
+    side, relation, described, closed = 0, 0, False, False
+    parts = []
+    for i, word in enumerate(plain):
+        use: Use = ""
+        if i == 0 and headed:
+            use = "head"
+        elif word == "than" and form == "compare" and side == 0:
+            side, relation, described, closed = 1, 0, False, False
+        elif word in _SHORT:
+            relation, described, closed, use = relation + 1, False, False, "direction"
+        elif word in COLOURS and not closed:
+            use, closed, described = ("", True, True) if described else ("attribute", False, True)
+        elif word in SHAPES and not closed:
+            use, closed = "attribute", True
+        elif word == NOUN:
+            closed = True
+        parts.append(Part(word, use, side, relation))
+    return form, parts
+
+
+def _form(raw: Sequence[str], plain: Sequence[str]) -> tuple[Form, bool]:
+    """Return the form of a question and whether its first word says so."""
+    if not plain or plain[0] not in _HEADS:
+        return "count", False
+    asks = plain[0] == "how" or raw[0][:1].isupper() or plain[1:2] == ["there"]
+    return (_HEADS[plain[0]], True) if asks else ("count", False)
 
 
 @dataclass(slots=True)
@@ -195,19 +247,13 @@ class _Description:
     direction: str | None = None
     colour: str | None = None
     shape: str | None = None
-    closed: bool = False
 
     def add(self, word: str) -> None:
-        """Take an attribute or the noun, unless the description has ended."""
-        if self.closed:
-            return
+        """Take an attribute."""
         if word in COLOURS:
-            self.closed = self.colour is not None
-            self.colour = self.colour or word
-        elif word in SHAPES:
-            self.shape, self.closed = word, True
-        elif word == NOUN:
-            self.closed = True
+            self.colour = word
+        else:
+            self.shape = word
 
     @property
     def kind(self) -> Kind:

@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from medground.worlds.gridvqa.language import COLOURS, DIRECTIONS, SHAPES, Clause, Form, Kind, Question, read
+from medground.worlds.gridvqa.coalitions import meaning
+from medground.worlds.gridvqa.language import COLOURS, DIRECTIONS, SHAPES, Clause, Form, Kind, Question
 from medground.worlds.gridvqa.sight import evidence
 
 Table = NDArray[np.float64]
@@ -24,7 +25,8 @@ class Analytic:
     """Answers from the question's structure and soft evidence of cells; nothing is learnt.
 
     Log-probabilities of counts fall with the squared distance from the expected count, those of yes and no are
-    logistic in it. A hidden cell holds no evidence, a removed word no condition.
+    logistic in it. A hidden cell holds no evidence, a removed word no condition: on every coalition of objects and
+    words the answer is that of :mod:`medground.worlds.gridvqa.coalitions`.
 
     Args:
         grid: cells a side.
@@ -66,16 +68,14 @@ class Analytic:
         """Return the expected number of targets of a clause."""
         fits = _fits(cells, clause.target)
         for relation in clause.relations:
-            anchors = _fits(cells, relation.anchor)
-            inside = _planes(self.grid)[relation.direction] @ anchors
-            # Where several objects fit an anchor, each counts in part; where none does, nothing lies beside it.
-            fits = fits * inside / max(anchors.sum(), 1.0)
+            # Beside some object that fits the anchor; where none does, nothing lies beside it.
+            apart = _planes(self.grid)[relation.direction] * np.minimum(_fits(cells, relation.anchor), 1.0)
+            fits = fits * (1 - np.prod(1 - apart, axis=1))
         return float(fits.sum())
 
 
-@lru_cache(maxsize=65536)
 def _read(text: str, relations: bool) -> Question:
-    return read(text.split(), relations=relations)
+    return meaning(tuple(text.split()), relations)
 
 
 @lru_cache(maxsize=4096)
