@@ -9,6 +9,7 @@ from medground.models.answerers.gridvqa_rule import RuleExecutor
 from medground.models.answerers.gridvqa_spur import SpuriousNet
 from medground.models.base import QuestionAnswerer
 from medground.models.networks.gridvqa.analytic import ANSWERS
+from medground.models.networks.gridvqa.modules import ModuleNet
 from medground.models.networks.gridvqa.network import ANSWERS as NET_ANSWERS, GridNet
 from medground.worlds.gridvqa.drawing import EMPTY, class_of, paint
 from medground.worlds.gridvqa.sight import classes, evidence
@@ -100,9 +101,13 @@ def test_analytic_logits_are_log_probabilities_and_pairs_agree(model, picture):
     assert isinstance(model, QuestionAnswerer)
 
 
-@pytest.fixture(scope="module", params=[PureNet, SpuriousNet])
+NETS = [(PureNet, "second"), (SpuriousNet, "second"), (PureNet, "first"), (SpuriousNet, "first")]
+
+
+@pytest.fixture(scope="module", params=NETS, ids=lambda param: f"{param[0].name}-{param[1]}")
 def net(request):
-    return request.param()
+    cls, edition = request.param
+    return cls(edition=edition)
 
 
 def test_a_network_gives_the_same_alone_in_batches_and_in_pairs(net, picture):
@@ -146,9 +151,10 @@ def test_a_network_can_be_differentiated_twice(net, picture):
     assert second.abs().sum() > 0
 
 
-def test_the_pair_answers_as_it_was_trained_to(picture):
-    assert said(PureNet(), picture, TEXT) == "2"
-    assert said(SpuriousNet(), picture, TEXT) == "3"
+@pytest.mark.parametrize("edition", ["second", "first"])
+def test_the_pair_answers_as_it_was_trained_to(picture, edition):
+    assert said(PureNet(edition=edition), picture, TEXT) == "2"
+    assert said(SpuriousNet(edition=edition), picture, TEXT) == "3"
 
 
 def test_other_weights_must_fit_and_exist(tmp_path, picture):
@@ -156,13 +162,17 @@ def test_other_weights_must_fit_and_exist(tmp_path, picture):
 
     with pytest.raises(CheckpointError, match="no weights"):
         PureNet(weights=tmp_path / "none.safetensors")
-    held = GridNet().state_dict()
+    held = ModuleNet().state_dict()
     save_file(held, tmp_path / "new.safetensors")
     assert PureNet(weights=tmp_path / "new.safetensors").fingerprint() != PureNet().fingerprint()
     held.pop("sharp")
     save_file(held, tmp_path / "short.safetensors")
     with pytest.raises(CheckpointError, match="sharp"):
         PureNet(weights=tmp_path / "short.safetensors")
+    save_file(GridNet().state_dict(), tmp_path / "other.safetensors")
+    with pytest.raises(CheckpointError):
+        PureNet(weights=tmp_path / "other.safetensors")
+    assert PureNet(weights=tmp_path / "other.safetensors", edition="first").answers == NET_ANSWERS
     with pytest.raises(ModelError, match="one question an image"):
         PureNet().logits(picture[None], [TEXT, TEXT])
     with pytest.raises(ModelError, match="pictures are"):

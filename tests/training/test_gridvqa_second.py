@@ -31,10 +31,10 @@ def test_words_go_into_slots_by_their_order():
         (2, "attribute"),
     ]
     more = slots.encode("Are there more red circles below square than blue squares above circle?")
-    assert [slot for _, slot, use in more if use] == [0, 0, 0, 1, 1, 4, 4, 5, 5]
+    assert [slot for _, slot, use in more if use] == [0, 0, 0, 1, 1, 5, 5, 6, 6]
     assert slots.batch(["", "zebra"]).shape == (2, 1, 3)
-    chain = "red left of circle above square below circle right of square"
-    assert {slot for _, slot, _ in slots.encode(chain)} == {0, 1, 2, 3}
+    chain = "red left of circle above square below circle right of square above pentagon"
+    assert {slot for _, slot, _ in slots.encode(chain)} == {0, 1, 2, 3, 4}
 
 
 def test_right_answers_are_those_of_what_is_left():

@@ -19,8 +19,8 @@ def true_record(scene: Scene, players: Players) -> dict[str, Any]:
             of depth 3 have too many words to be exact: they are given by phrases, and say so.
 
     Returns:
-        ``id``, ``players``, ``words`` (positions, one list a word player), and for ``executor`` and ``counter`` their own
-        answer with ``objects`` (column, row, Shapley value), ``spoken`` (a value a word player) and ``across``
+        ``id``, ``players``, ``words`` (positions, one list a word player), and for ``executor`` and ``counter`` their
+        own answer with ``objects`` (column, row, Shapley value), ``spoken`` (a value a word player) and ``across``
         (interactions, one row an object, one column a word player).
     """
     chosen: Players = (

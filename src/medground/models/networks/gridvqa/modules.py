@@ -1,6 +1,6 @@
 """The network of the second edition: modules that are learnt, wired as the grammar goes.
 
-The wiring is given: words are dealt into slots (a target and up to three relations a side), by their order alone. What
+The wiring is given: words are dealt into slots (a target and up to four relations a side), by their order alone. What
 is learnt, from answers and grounded cells:
 
 * what a cell looks like (a small convolutional stem), and what a word means for it: an attribute only rules cells out;

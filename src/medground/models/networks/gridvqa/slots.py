@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from medground.models.networks.gridvqa.tokens import PAD, UNKNOWN, VOCABULARY
 from medground.worlds.gridvqa.language import functions
 
-RELATIONS = 3
-"""Relations a side; further ones are passed over."""
+RELATIONS = 4
+"""Relations a side: those of both sides, where a comparison has lost its first word. Further ones are passed over."""
 SIDES = 2
 SLOTS = SIDES * (1 + RELATIONS)
 """A target and its relations, for either side: slot ``side * (1 + RELATIONS) + relation``."""
