@@ -150,13 +150,13 @@ def accuracy(net: GridNet, variant: Variant, n: int, seed: int) -> dict[str, flo
     """Return the share of right answers a bucket, on n fresh scenes each."""
     import torch
 
-    table, found = pictures(), {}
+    table, shares = pictures(), {}
     for bucket in buckets():
         data = batch(scenes(variant, [bucket], n, seed=seed, edition="first"))
         with torch.inference_mode():
             right = torch.eq(answer(net, table, data).answers.argmax(1), data.answers)
-        found[bucket.key] = round(float(right.double().mean()), 6)
-    return found
+        shares[bucket.key] = round(float(right.double().mean()), 6)
+    return shares
 
 
 def _loss(output: Output, data: Batch, weights: Tensor, share: float) -> Tensor:

@@ -101,9 +101,9 @@ def answer_weights(variant: Variant, seed: int, n: int = 6000) -> NDArray[np.flo
     seen = Counter(batch(draw(variant, mixture(1.0), n, f"weights/{seed}/{variant}")).answers.tolist())
     weights = np.ones(len(ANSWERS))
     for part in (range(MOST + 1), range(MOST + 1, len(ANSWERS))):
-        found = [a for a in part if seen[a]]
-        total = sum(seen[a] for a in found)
-        raw = {a: min(10.0, total / len(found) / seen[a]) for a in found}
-        mean = sum(raw[a] * seen[a] for a in found) / total
+        given = [a for a in part if seen[a]]
+        total = sum(seen[a] for a in given)
+        raw = {a: min(10.0, total / len(given) / seen[a]) for a in given}
+        mean = sum(raw[a] * seen[a] for a in given) / total
         weights[list(part)] = [raw.get(a, 10.0) / mean for a in part]
     return weights.astype(np.float32)

@@ -341,3 +341,26 @@ def test_a_model_made_for_another_grid_is_refused(
     with pytest.raises(ConfigError, match="made for scenes of") as caught:
         bench.bind(setting)
     assert f"benchmark.grid: {grid}" in str(caught.value)
+
+
+def test_the_trained_pair_states_its_grid_and_chosen_buckets_are_kept():
+    from medground.models.answerers.gridvqa_pure import PureNet
+
+    def bound(parameters, **options):
+        bench = GridVQAX(per_bucket=2, **options)
+        bench.bind(Setting([Entry("p", "p", PureNet, parameters)]))
+        return bench
+
+    with pytest.raises(ConfigError, match="made for scenes of 5 x 5"):
+        bound({}, grid=6)
+    six = bound({"grid": 6}, grid=6, depths=(2, 3), types=("M",), forms=("count",))
+    assert [task.bucket.key for task in six.tasks()] == ["D2-M-count-d07", "D3-M-count-d07"]
+    sparse = bound({}, densities=(0.3,))
+    assert len(sparse.tasks()) == 17
+    assert sum("cannot be filled on a 5 by 5 grid" in note for note in sparse.notes()) == 2
+    with pytest.raises(ConfigError, match="D3-CMP-compare-d03 cannot be filled"):
+        bound({}, densities=(0.3,), buckets=("D3-CMP-compare-d03",))
+    first = bound({}, densities=(0.3,), edition="first")
+    assert len(first.tasks()) == 19
+    assert any("first edition" in note for note in first.notes())
+    assert first.scenes != bound({}, densities=(0.3,)).scenes

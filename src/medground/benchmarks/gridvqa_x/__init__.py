@@ -115,8 +115,8 @@ class GridVQAX:
         """Take the models and the explainers of the run; without explainers, all that medground has.
 
         Raises:
-            ConfigError: the run has no model or more than two, a model is made for another grid, or the explainers plan
-                more calls than the budget.
+            ConfigError: the run has no model or more than two, a model is made for another grid, a named bucket cannot
+                be filled, or the explainers plan more calls than the budget.
         """
         if not 1 <= len(setting.models) <= 2:
             raise ConfigError(
@@ -128,6 +128,8 @@ class GridVQAX:
         for entry in setting.models:
             _hold_grid(entry, self.grid)
         self._setting = setting
+        for data in (data for data, folder in self.folders.items() if folder is None):
+            _ = self._source(data).buckets  # named ones that cannot be filled are refused before the run starts
         if self.planned_calls > self.budget:
             raise ConfigError(
                 f"the explainers plan {self.planned_calls} model calls a scene",

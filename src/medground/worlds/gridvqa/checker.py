@@ -153,10 +153,10 @@ def _check_board(things: Sequence[Placed], grid: int) -> None:
 
 
 def _find(things: Sequence[Placed], kind: Kind) -> Cell:
-    found = [(t.x, t.y) for t in things if kind.matches(t.colour, t.shape)]
-    if len(found) != 1:
-        raise DataError(f"the anchor {kind.phrase()!r} must be unique", expected="one object that fits", got=len(found))
-    return found[0]
+    cells = [(t.x, t.y) for t in things if kind.matches(t.colour, t.shape)]
+    if len(cells) != 1:
+        raise DataError(f"the anchor {kind.phrase()!r} must be unique", expected="one object that fits", got=len(cells))
+    return cells[0]
 
 
 def _clause(things: Sequence[Placed], clause: Clause, grid: int) -> ClauseTruth:

@@ -78,24 +78,24 @@ def reply(question: Question, masks: Masks, grid: int) -> Answer:
 
 def targets(clause: Clause, masks: Masks, grid: int) -> int:
     """Return the mask of the cells that a clause counts."""
-    area, found = board(grid), fitting(clause.target, masks)
+    area, counted = board(grid), fitting(clause.target, masks)
     for relation in clause.relations:
-        found &= beside(area, relation.direction, fitting(relation.anchor, masks))
-    return found
+        counted &= beside(area, relation.direction, fitting(relation.anchor, masks))
+    return counted
 
 
 def fitting(kind: Kind, masks: Masks) -> int:
     """Return the mask of the cells whose object fits a description."""
-    found = 0
+    cells = 0
     for member in members(kind):
-        found |= masks.get(member, 0)
-    return found
+        cells |= masks.get(member, 0)
+    return cells
 
 
 def beside(area: Board, direction: str, anchors: int) -> int:
     """Return the cells that lie in a direction of some anchor."""
-    found = 0
+    cells = 0
     while anchors:
-        found |= area.plane(direction, (anchors & -anchors).bit_length() - 1)
+        cells |= area.plane(direction, (anchors & -anchors).bit_length() - 1)
         anchors &= anchors - 1
-    return found
+    return cells

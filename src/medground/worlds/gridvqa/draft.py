@@ -93,12 +93,12 @@ def side(area: Board, relations: Sequence[Relation], cells: Sequence[int], ancho
 def sides(area: Board, question: Question, cells: Sequence[int]) -> list[Side]:
     """Return the regions of every clause; ``cells`` are those of the anchors in the order of the words."""
     anchors = mask(cells)
-    found, start = [], 0
+    regions, start = [], 0
     for clause in question.clauses:
         stop = start + len(clause.relations)
-        found.append(side(area, clause.relations, cells[start:stop], anchors))
+        regions.append(side(area, clause.relations, cells[start:stop], anchors))
         start = stop
-    return found
+    return regions
 
 
 def meet(area: Board, planes: Iterable[int]) -> int:

@@ -52,12 +52,12 @@ class Outcomes:
 
     def look_up(self, k1: Counts, k2: Counts, delta: Counts) -> Table:
         """Return ``(T, N)`` for N triples; 0 where a number is negative, which stands for no such object."""
-        found = np.zeros((len(self._nodes), len(delta)))
+        chances = np.zeros((len(self._nodes), len(delta)))
         keys = k1 * 1000 + k2
         for key in np.unique(keys[(k1 >= 0) & (k2 >= 0)]):
             rows = np.flatnonzero((keys == key) & (k1 >= 0) & (k2 >= 0))
-            found[:, rows] = self.get(int(key) // 1000, int(key) % 1000)[:, delta[rows] + self.offset]
-        return found
+            chances[:, rows] = self.get(int(key) // 1000, int(key) % 1000)[:, delta[rows] + self.offset]
+        return chances
 
 
 class Odds(NamedTuple):

@@ -156,11 +156,11 @@ def _merged(annotated: list[Thing], seen: list[Thing], where: str) -> list[Thing
 
 
 def _place(name: str) -> tuple[int, float]:
-    found = _PLACE.search(name)
-    if not found:
+    match = _PLACE.search(name)
+    if not match:
         raise DataError("a file name does not tell grid and density", expected="a folder such as g5_d07", got=name)
-    digits = found[2]
-    return int(found[1]), int(digits) / 10 ** (len(digits) - 1)
+    digits = match[2]
+    return int(match[1]), int(digits) / 10 ** (len(digits) - 1)
 
 
 def _verified(scene: Scene, where: object) -> Scene:

@@ -177,7 +177,7 @@ def _annotation(thing: Thing, number: int, image_id: int) -> dict[str, Any]:
 
 def _spans(scene: Scene, truth: Truth) -> list[tuple[int, int, list[Cell]]]:
     """Return (first word, last word, cells): the core phrase of a clause with its targets, then its anchors."""
-    question, found = scene.question, []
+    question, spans = scene.question, []
     start = HEADER[question.form]
     for clause, known in zip(question.clauses, truth.clauses, strict=True):
         at = start + len(clause.target.phrase().split())
@@ -190,9 +190,9 @@ def _spans(scene: Scene, truth: Truth) -> list[tuple[int, int, list[Cell]]]:
             length = len(relation.anchor.phrase().split())
             anchors.append((at, at + length - 1, [cell]))
             at += length
-        found += [(start, at - 1, sorted(known.targets)), *anchors]
+        spans += [(start, at - 1, sorted(known.targets)), *anchors]
         start = at + 1
-    return found
+    return spans
 
 
 def _sub_tokens(text: str, words: Sequence[str], first: int, last: int, offsets: Offsets | None) -> tuple[int, int]:

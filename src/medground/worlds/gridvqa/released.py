@@ -58,19 +58,19 @@ def _anchors(made: Draft) -> list[int] | None:
     for clause in made.question.clauses:
         low = dict.fromkeys(_OPPOSITE, made.board.grid)
         directions = [relation.direction for relation in clause.relations]
-        found: dict[int, int] = {}
+        placed: dict[int, int] = {}
         for i in sorted(range(len(directions)), key=lambda k: directions[k] not in _OPPOSITE):
             spots = [
                 cell
                 for cell in range(made.board.cells)
-                if cell not in cells and cell not in found.values() and _fits(made, directions, i, cell, low)
+                if cell not in cells and cell not in placed.values() and _fits(made, directions, i, cell, low)
             ]
             if not spots:
                 return None
-            found[i] = made.draws.pick(spots)
+            placed[i] = made.draws.pick(spots)
             if directions[i] in _OPPOSITE:
-                low[directions[i]] = min(low[directions[i]], _along(made, directions[i], found[i]))
-        cells += [found[i] for i in range(len(directions))]
+                low[directions[i]] = min(low[directions[i]], _along(made, directions[i], placed[i]))
+        cells += [placed[i] for i in range(len(directions))]
     return cells
 
 

@@ -118,9 +118,9 @@ def true_values(
     whole, one, two = np.zeros(shapes), np.zeros((*shapes, n)), np.zeros((len(nodes), n, n))
     for q, question in enumerate(spoken.readings):
         if question.form in form:
-            found = odds(question, things, outcomes[question.form], nodes, pairs=pairs)
-            whole[:, q], one[:, q] = found.whole, found.one
-            two += chance[:, q, None, None] * found.two
+            chances = odds(question, things, outcomes[question.form], nodes, pairs=pairs)
+            whole[:, q], one[:, q] = chances.whole, chances.one
+            two += chance[:, q, None, None] * chances.two
     across = np.einsum("t,ptq,tqn->np", weights, one_word, one, optimize=True)
     among = np.zeros((n + m, n + m))
     if pairs:

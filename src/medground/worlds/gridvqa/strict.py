@@ -62,10 +62,10 @@ def stand(made: Draft) -> list[Side]:
     n = len(made.question.anchors)
     while True:
         cells = made.draws.several(range(made.board.cells), n)
-        found = sides(made.board, made.question, cells)
-        if all(s.valid and all(s.confusers) for s in found):
+        regions = sides(made.board, made.question, cells)
+        if all(s.valid and all(s.confusers) for s in regions):
             made.anchor(cells)
-            return found
+            return regions
 
 
 def _one_clause(made: Draft) -> Answer | None:
@@ -121,7 +121,7 @@ def _plans(room: int, yes: bool, relational: bool) -> tuple[tuple[int, int, int,
     Scenes with a target on both sides are preferred; a full board at low density has none with the answer yes.
     """
     most = range(room + 1)
-    found = [
+    plans = [
         (t1, t2, l1, l2)
         for t1 in most
         for t2 in range(room - t1 + 1)
@@ -130,5 +130,5 @@ def _plans(room: int, yes: bool, relational: bool) -> tuple[tuple[int, int, int,
         for l2 in (range(room - t1 - t2 - l1 + 1) if relational else (0,))
         if not relational or (t1 + l1 > t2 + l2) != yes
     ]
-    both = [plan for plan in found if plan[0] and plan[1]]
-    return tuple(both or found)
+    both = [plan for plan in plans if plan[0] and plan[1]]
+    return tuple(both or plans)

@@ -98,11 +98,11 @@ def _planes(grid: int) -> dict[str, Table]:
 
 
 def _log_probabilities(form: Form, counts: Sequence[float]) -> Table:
-    found = np.full(len(ANSWERS), OTHER_FORM)
+    logits = np.full(len(ANSWERS), OTHER_FORM)
     if form == "count":
         steps = -((np.arange(MOST + 1) - min(counts[0], MOST)) ** 2.0)
-        found[: MOST + 1] = steps - np.logaddexp.reduce(steps)
+        logits[: MOST + 1] = steps - np.logaddexp.reduce(steps)
     else:
         lean = 6 * (counts[0] - 0.5) if form == "exists" else 6 * (counts[0] - counts[1] - 0.5)
-        found[MOST + 1 :] = -np.logaddexp(0, -lean), -np.logaddexp(0, lean)
-    return found
+        logits[MOST + 1 :] = -np.logaddexp(0, -lean), -np.logaddexp(0, lean)
+    return logits

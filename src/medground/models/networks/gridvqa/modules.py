@@ -90,8 +90,8 @@ class ModuleNet(nn.Module):
         described, pointed, told = _slots(words, codes)
         # An attribute can only rule out: what it says is at most zero for every cell.
         looks = functional.gelu(cells)
-        said = torch.einsum("ncw,nlw->nlc", self.look(looks), words)
-        ruled = torch.einsum("nls,nlc->nsc", described, -functional.softplus(said))
+        clash = torch.einsum("ncw,nlw->nlc", self.look(looks), words)
+        ruled = torch.einsum("nls,nlc->nsc", described, -functional.softplus(clash))
         fits = ruled + self.thing(looks).transpose(1, 2)
         region = self._region(fits, torch.einsum("nls,nlw->nsw", pointed, words), told, cells.shape[1])
         chance = fits.sigmoid()
