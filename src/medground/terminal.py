@@ -263,8 +263,8 @@ def show_summary(summary: Summary) -> None:
 
 
 def show_table(table: pl.DataFrame, title: str) -> None:
-    """Show a table of a summary; columns without any content are left out."""
-    kept = [c for c in table.columns if table[c].null_count() < len(table) and set(table[c].to_list()) != {""}]
+    """Show a table of a summary; columns without any content, or undefined all over, are left out."""
+    kept = [c for c in table.columns if set(table[c].to_list()) - {None, "", "undefined"}]
     _table(title, table.select(kept).to_dicts())
 
 

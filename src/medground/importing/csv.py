@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,8 +66,13 @@ def _roles(table: Table, wishes: Wishes) -> dict[str, str]:
             where="--map",
             expected="COLUMN=finding, or a finding for each column of labels",
             got=", ".join(columns),
+            fix=_suggested([column for column in columns if column not in roles.values()]),
         )
     return roles
+
+
+def _suggested(left: Sequence[str]) -> str | None:
+    return f"where {left[0]!r} holds labels: --map {left[0]}={left[0]}" if left else None
 
 
 def _add(lines: dict[str, Line], values: Mapping[str, Any], folder: Path, where: str) -> None:

@@ -52,6 +52,7 @@ def claims(**changes: Claim) -> dict[str, Claim]:
 def answered(changes: dict[str, Any] | None = None, **more: Any) -> dict[str, Verdict]:
     cells = [cell(metric, values) for metric, values in (GOOD | (changes or {})).items()]
     task = {"model": "M", "dataset": "D", "findings": ["Mass", "Nodule"], "seen": None, "cases_seen": 0}
+    task |= {"states": {"ok": 8}}
     said = claims(**{question: c for question, c in more.items() if isinstance(c, Claim)})
     task |= {key: value for key, value in more.items() if not isinstance(value, Claim)}
     return {v.question: v for v in verdicts(Cells(cells), [task], PROTOCOL, {("M", "D"): said})}
@@ -104,6 +105,26 @@ def test_findings_that_fail_are_named() -> None:
 
 def test_scores_alone_are_asked_one_question() -> None:
     cells = Cells([cell("auc", (0.8, 0.75, 0.85))])
-    task = {"model": "M", "dataset": "D", "findings": [], "seen": None, "cases_seen": 0, "patients_scored": 50}
+    task = {
+        "model": "M",
+        "dataset": "D",
+        "findings": [],
+        "seen": None,
+        "cases_seen": 0,
+        "patients_scored": 50,
+        "states": {"ok": 8},
+    }
     (verdict,) = verdicts(cells, [task], PROTOCOL, {("M", "D"): {"recognises": claim(metric="auc")}})
     assert verdict.question == "recognises"
+
+
+@pytest.mark.parametrize(
+    ("states", "why"),
+    [({}, "The dataset has no regions."), ({"absent": 8}, "It gives no maps."), ({"absent": 7, "flat": 1}, "")],
+)
+def test_maps_that_nobody_could_give_are_not_asked_for(states: dict[str, int], why: str) -> None:
+    told = answered(states=states)
+    assert told["recognises"].answer == "yes"
+    for question in ("points", "overlaps"):
+        assert (told[question].answer == "not asked") == bool(why)
+        assert not why or (told[question].because, told[question].headline) == (why, None)

@@ -67,9 +67,30 @@ class _Task:
 
     def verdicts(self) -> Iterator[Verdict]:
         for question, claim in self.claims.items():
+            if question != "recognises" and (why := self._unasked()):
+                yield self._not_asked(question, why)
+                continue
             roles = self._roles(question, claim)
             if roles.get("headline") is not None:
                 yield self._verdict(question, claim, roles)
+
+    def _unasked(self) -> str:
+        """Return why nothing could be asked about maps: no region in the dataset, or no map of any; else nothing."""
+        states = self.task["states"]
+        if not sum(states.values()):
+            return "The dataset has no regions."
+        return "It gives no maps." if set(states) == {"absent"} else ""
+
+    def _not_asked(self, question: str, why: str) -> Verdict:
+        return Verdict(
+            benchmark="xbench",
+            reading=self.protocol.name,
+            question=question,
+            model=self.task["model"],
+            dataset=self.task["dataset"],
+            answer="not asked",
+            because=why,
+        )
 
     def _find(self, metric: str, scope: str = "") -> Cell | None:
         return self.cells.one(

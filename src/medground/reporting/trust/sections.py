@@ -126,11 +126,13 @@ def _by_scope(summary: Summary, verdict: Verdict, headline: Cell) -> Iterator[Gr
     spec = summary.spec(headline.metric)
     same = ("model", "dataset", "subset", "method", "reading", "metric")
     own = [c for c in summary.cells if all(getattr(c, name) == getattr(headline, name) for name in same) and c.group]
+    apart = {record["trait"] for record in summary.data.get("subgroups", ())}  # these have a section of their own
     scopes: dict[str, list[Cell]] = {}
     for cell in own:
         scopes.setdefault(cell.scope, []).append(cell)
     for scope, cells in scopes.items():
-        if 2 <= len(cells) <= MOST_GROUPS:
+        measured = any(cell.value is not None for cell in cells)
+        if measured and scope not in apart and 2 <= len(cells) <= MOST_GROUPS:
             values = [v for c in cells for v in (c.value, c.low, c.high, c.floor) if v is not None]
             scale = scale_of(spec, values)
             low, high = (f"{spec.scale * end:.3g}" for end in (scale.low, scale.high))

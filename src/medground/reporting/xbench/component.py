@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +14,7 @@ from medground.reporting.composition import Composition, Section
 from medground.reporting.figures.base import ReportFigure
 from medground.reporting.runs import Run
 from medground.reporting.sources import Images, open_source
+from medground.reporting.tables import Table
 from medground.reporting.verdicts import SIGNS
 from medground.reporting.words import count, listed
 from medground.reporting.xbench import published
@@ -112,10 +114,12 @@ class _Part:
         for k, dataset in enumerate(self.pool.datasets):
             yield self._results(f"{self.anchor}-d{k}", dataset, suffix, self._across() if alone else [])
         if not alone:
-            yield Section(f"{self.anchor}-across", f"All datasets{suffix}", "results.html", figures=self._across())
+            across = list(_with_points(self._across()))
+            yield Section(f"{self.anchor}-across", f"All datasets{suffix}", "results.html", figures=across)
         block = f"{self.anchor}-cases"
         content = {"block": block, "why": self.no_cases, "cases": self.data.get(block)}
-        yield Section(f"{self.anchor}-viewer", f"Cases{suffix}", "xbench/cases.html", content)
+        if self.no_cases or self.data[block]["pairs"]:
+            yield Section(f"{self.anchor}-viewer", f"Cases{suffix}", "xbench/cases.html", content)
 
     def _verdict(self, suffix: str) -> Section:
         content = {
@@ -140,9 +144,15 @@ class _Part:
             *([ranks] if (ranks := ranking(pool, dataset, f"{anchor}-ranks")) else []),
             *more,
         ]
+        drawn = list(_with_points(drawn))
         content = {"faults": published.faults(source.component), "source": published.SOURCE} if printed else {}
         return Section(
-            anchor, f"{source.title}{suffix}", "results.html", content, list(tables_of(pool, dataset, printed)), drawn
+            anchor,
+            f"{source.title}{suffix}",
+            "results.html",
+            content,
+            [table for table in tables_of(pool, dataset, printed) if _holds_values(table)],
+            drawn,
         )
 
     def _across(self) -> list[ReportFigure]:
@@ -156,6 +166,37 @@ class _Part:
         rows = published.published_rows(self.sources[self.pool.datasets[0]].component)
         printed = {row.model: float(row.values["pointing", ""][0]) for row in rows if ("pointing", "") in row.values}
         return auc_against_pointing(self.pool, f"{self.anchor}-auc", printed if len(self.pool.datasets) == 1 else {})
+
+
+def _with_points(figures: Sequence[ReportFigure]) -> Iterator[ReportFigure]:
+    """Yield figures with the choices in which a model has a point; what is grey belongs to no model."""
+    for figure in figures:
+        choices = {name: traces for name, traces in figure.choices.items() if any(map(_has_point, traces))}
+        if choices:
+            yield replace(figure, choices=choices)
+
+
+def _has_point(trace: Mapping[str, Any]) -> bool:
+    if (trace.get("meta") or {}).get("series") == "grey":
+        return False
+    points = zip(trace.get("x", ()), trace.get("y", ()), strict=False)
+    return any(x is not None and y is not None for x, y in points)
+
+
+def _holds_values(table: Table) -> bool:
+    """Whether a table has a figure that was measured here, beside counts and what is printed elsewhere."""
+    measured = [
+        entries
+        for row, entries in zip(table.rows, table.entries, strict=True)
+        if row.kind not in {"count", "published"}
+    ]
+    counted = [column.kind == "count" for column in table.columns]
+    return any(
+        entry is not None and entry.value is not None
+        for entries in measured
+        for entry, count_ in zip(entries, counted, strict=True)
+        if not count_
+    )
 
 
 def _owner(pool: Pooled, dataset: str) -> Run:
