@@ -20,6 +20,7 @@ from medground.errors import DataError
 from medground.imaging.reading import Radiograph, image_size, read_radiograph
 from medground.imaging.regions import Region
 from medground.paths import is_file
+from medground.tables.ids import plain_id
 
 LOOKED_AT = 24
 """Cases whose regions are looked at."""
@@ -63,7 +64,15 @@ def doubts(cases: Sequence[Case], read: Callable[..., Radiograph] = read_radiogr
     pictures = spread([case for case in cases if is_file(case.image)], DECODED)
     decoded = list(_decoded(pictures, read))
     pixels = [*_flat(decoded), *_remarked(decoded)]
-    return [*pixels, *_normalised(regions), *_inside_out(regions), *_grey(regions), *_stretched(regions)]
+    return [
+        *pixels,
+        *_normalised(regions),
+        *_inside_out(regions),
+        *_empty(regions),
+        *_grey(regions),
+        *_stretched(regions),
+        *_one_patient(cases),
+    ]
 
 
 def turned(cases: Sequence[Case]) -> list[Doubt]:
@@ -110,7 +119,7 @@ def _flat(decoded: Sequence[tuple[Case, Radiograph]]) -> Iterator[Doubt]:
         yield Doubt(text, len(flat) == len(decoded), "is a DICOM's window outside its values, or is the picture empty?")
 
 
-NOT_APPLIED = ("EXIF orientation", "padding value", "presentation LUT")
+NOT_APPLIED = ("EXIF orientation", "padding value", "presentation LUT", "bits outside")
 """What a decoder says in its steps of what a file states and nothing applies."""
 
 
@@ -147,6 +156,27 @@ def _inside_out(regions: Sequence[Found]) -> Iterator[Doubt]:
             f"{case.case_id}, {finding}: {share:.0%}"
         )
         yield Doubt(text, len(large) > len(masked) / 2, "are they inside out? what is inside must not be 0")
+
+
+def _empty(regions: Sequence[Found]) -> Iterator[Doubt]:
+    empty = [(c, f) for c, f, r in regions if not r.area]
+    if empty:
+        case, finding = empty[0]
+        text = f"{len(empty)} of {len(regions)} regions are empty, such as {case.case_id}, {finding}"
+        yield Doubt(
+            text, len(empty) == len(regions), "a finding without a region is one that the table does not localise"
+        )
+
+
+def _one_patient(cases: Sequence[Case]) -> Iterator[Doubt]:
+    """Spellings of one patient would be counted as several, and intervals be too narrow."""
+    spellings: dict[str, list[str]] = {}
+    for name in dict.fromkeys(case.patient_id for case in cases if case.patient_id):
+        spellings.setdefault(plain_id(name), []).append(name)
+    several = [names for names in spellings.values() if len(names) > 1]
+    if several:
+        text = f"{len(several)} patients are written in several ways, such as {' and '.join(map(repr, several[0][:3]))}"
+        yield Doubt(text, False, "intervals take them for different patients; write each in one way")
 
 
 def _grey(regions: Sequence[Found]) -> Iterator[Doubt]:

@@ -1,4 +1,4 @@
-"""The one thing of a JPEG's EXIF that matters here: whether a viewer would turn the picture."""
+"""The one thing of a picture's EXIF that matters here: whether a viewer would turn it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ def exif_turn(data: bytes) -> int:
     """
     place = data.find(b"\xff\xe1", 0, 1 << 16)
     start = data.find(b"Exif\0\0", place, place + 10) + 6
-    if place < 0 or start < 6:
-        return 1
+    return 1 if place < 0 or start < 6 else stated_turn(data, start)
+
+
+def stated_turn(data: bytes, start: int = 0) -> int:
+    """Return the orientation of EXIF whose byte order stands at ``start``, as a PNG's chunk ``eXIf`` holds it."""
     try:
         order = {b"II": "<", b"MM": ">"}[data[start : start + 2]]
         (first,) = struct.unpack_from(f"{order}I", data, start + 4)

@@ -66,6 +66,11 @@ class Depth:
         )
         return codes
 
+    def beyond(self, stored: NDArray[Any]) -> bool:
+        """Whether values need more bits than the header says: an overlay among the pixels, or a wrong depth."""
+        least, most = self.limits
+        return bool(int(stored.min()) >> self.shift < least or int(stored.max()) >> self.shift > most)
+
     def numbers(self, codes: NDArray[np.integer]) -> Values:
         """Return the numbers that bit patterns stand for."""
         codes = codes.astype(np.int64)
@@ -99,6 +104,8 @@ def displayed(stored: NDArray[Any], depth: Depth, header: Dataset, kind: str) ->
         grey = np.clip(window(modality(numbers)), 0.0, 1.0)
         return (1.0 - grey if kind == "MONOCHROME1" else grey).astype(np.float32)
 
+    if depth.beyond(stored):
+        steps.append("bits outside those stored are set, and not read")
     codes = depth.codes(stored)
     if depth.bits <= _TABLE_BITS:
         pixels = shown(depth.numbers(np.arange(1 << depth.bits, dtype=np.int64)))[codes]

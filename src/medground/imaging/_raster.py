@@ -21,7 +21,7 @@ from PIL.JpegImagePlugin import JpegImageFile
 from medground.errors import ImageError
 from medground.imaging._display import Displayed, Size, checked_frame
 from medground.imaging._entropy import check_scans
-from medground.imaging._exif import exif_turn
+from medground.imaging._exif import exif_turn, stated_turn
 
 PNG_MARK = b"\x89PNG\r\n\x1a\n"
 JPEG_MARK = b"\xff\xd8\xff"
@@ -37,6 +37,7 @@ class _Png(NamedTuple):
     interlaced: int
     palette: bytes
     stream: bytes
+    turn: int
 
 
 def png_size(head: bytes) -> Size:
@@ -48,7 +49,7 @@ def png_size(head: bytes) -> Size:
 
 
 def read_png(data: bytes, max_pixels: int) -> Displayed:
-    """Return a PNG's grey values; alpha is ignored, colour becomes luma (ITU-R 601).
+    """Return a PNG's grey values; alpha is ignored, colour becomes luma (ITU-R 601), an EXIF rotation is not applied.
 
     Raises:
         ImageError: damaged, truncated, animated or too large.
@@ -60,6 +61,8 @@ def read_png(data: bytes, max_pixels: int) -> Displayed:
         steps.append("alpha ignored")
     if png.colour in {2, 3, 6}:
         steps.append("colour to luma (ITU-R 601)")
+    if png.turn != 1:
+        steps.append(f"EXIF orientation {png.turn} not applied")
     top = 255 if png.colour == 3 else (1 << png.depth) - 1
     grey = _colour_16(png) if png.depth == 16 and png.colour else _plain(png)
     return Displayed(_scaled(grey, _white(png)), (0.0, float(top)), tuple(steps))
@@ -139,7 +142,7 @@ def _inflated(png: _Png, mode: str, name: str) -> Image.Image:
 
 def _chunks(data: bytes) -> _Png:
     """Return what pixels need of a PNG."""
-    header, palette, stream = b"", b"", []
+    header, palette, stream, turn = b"", b"", [], 1
     for kind, body in _walked(data):
         if (kind == b"IHDR") != (not header):
             raise ImageError("a PNG is malformed", where=f"chunk {kind!r}", expected="one IHDR, at the start")
@@ -149,6 +152,8 @@ def _chunks(data: bytes) -> _Png:
             palette = bytes(body)
         elif kind == b"IDAT":
             stream.append(body)
+        elif kind == b"eXIf":
+            turn = stated_turn(bytes(body))
         elif kind == b"acTL":
             raise ImageError("a PNG is animated", expected="one picture")
         elif not kind[0] & 0x20:  # a capital letter marks what a reader must understand
@@ -160,7 +165,7 @@ def _chunks(data: bytes) -> _Png:
         raise ImageError("a PNG's header is malformed", expected="a known kind and depth", got=f"{colour}, {depth}")
     if not stream:
         raise ImageError("a PNG has no pixels", expected="a chunk IDAT")
-    return _Png((width, height), depth, colour, int(interlaced != 0), palette, b"".join(stream))
+    return _Png((width, height), depth, colour, int(interlaced != 0), palette, b"".join(stream), turn)
 
 
 def _walked(data: bytes) -> Iterator[tuple[bytes, memoryview]]:
