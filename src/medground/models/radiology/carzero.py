@@ -130,6 +130,22 @@ def clean(text: str) -> str:
     return " ".join(kept)
 
 
+def cleaned(finding: str, prompt: str, model: str) -> str:
+    """Return a prompt as it is read; see :func:`clean`.
+
+    Raises:
+        ModelError: nothing is left of it.
+    """
+    if text := clean(prompt):
+        return text
+    raise ModelError(
+        f"nothing is left of a prompt: {model}'s text cleaning drops sentences of one word",
+        where=finding,
+        got=prompt,
+        fix=f"prompts: {{{finding}: There is {prompt.lower()}}}",
+    )
+
+
 def word_weights(tokenizer: Any, ids: Tensor) -> Tensor:
     """Return which pieces make which word, ``(C, T, T)``: row w of a text has 1 at the pieces of its w-th word.
 
@@ -198,17 +214,7 @@ class Carzero(Adapter):
         Raises:
             ModelError: nothing is left of a prompt after the authors' cleaning.
         """
-        prompts = [self.wording.of(finding)[0] for finding in findings]
-        cleaned = [clean(prompt) for prompt in prompts]
-        for finding, prompt, text in zip(findings, prompts, cleaned, strict=True):
-            if not text:
-                raise ModelError(
-                    "nothing is left of a prompt: CARZero's text cleaning drops sentences of one word",
-                    where=finding,
-                    got=prompt,
-                    fix=f"prompts: {{{finding}: There is {prompt.lower()}}}",
-                )
-        ids, mask = self.tokenise(cleaned)
+        ids, mask = self.tokenise([cleaned(finding, self.wording.of(finding)[0], "CARZero") for finding in findings])
         words = word_weights(self.tokenise.inner, ids)
         network: Any = self.network
         device = self.runtime.device
