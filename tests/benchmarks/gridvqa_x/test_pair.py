@@ -92,5 +92,4 @@ def test_the_cards_print_agreement_at_every_share():
         for by_share in held["agreement"].values():
             assert list(by_share) == ["0.0", "0.25", "0.5", "0.75"]
             for by_bucket in by_share.values():
-                assert min(by_bucket.values()) >= 0.96
-                assert np.mean(list(by_bucket.values())) >= 0.99
+                assert min(by_bucket.values()) >= 0.99
