@@ -16,7 +16,6 @@ SHARED = sorted(p.relative_to(SOURCE).as_posix() for p in SOURCE.iterdir() if p.
 """Files and packages: none may know any benchmark by name."""
 DATA = {
     "commands/demo.py",  # a run file
-    "commands/train.py",  # names of models that ship
 }
 """Files that are data; models and worlds of a benchmark say whose they are."""
 OF_MODELS = ("models", "training", "worlds")

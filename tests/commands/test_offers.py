@@ -84,3 +84,23 @@ def test_an_option_of_several_values_is_given_several_times(tmp_path: Path, monk
     everything = CliRunner().invoke(app, ["build", "gridvqa_x", "whole", "--per-bucket", "1"])
     assert everything.exit_code == 0, everything.output
     assert len((tmp_path / "whole/scenes.jsonl").read_text().splitlines()) > 10
+
+
+def test_a_benchmark_offers_its_recipe_by_a_door(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from medground.training import gridvqa, gridvqa_second
+
+    trained: list[tuple[object, ...]] = []
+    for module in (gridvqa, gridvqa_second):
+        monkeypatch.setattr(module, "train", lambda *given, module=module: trained.append((module, *given)))
+    names = CliRunner().invoke(app, ["train", "--help"]).stdout
+    for name in ("reference", "chat", "loba", "instruct", "gridvqa_x"):
+        assert name in names
+    out = tmp_path / "spurious.safetensors"
+    result = CliRunner().invoke(app, ["train", "gridvqa_x", "--out", str(out), "--variant", "spurious"])
+    assert (result.exit_code, result.stdout.strip()) == (0, str(out))
+    assert trained == [(gridvqa_second, "spurious", out)]
+    told = " ".join(CliRunner().invoke(app, ["train", "gridvqa_x", "--help"]).stdout.split())
+    assert "which of the pair" in told
+    # A benchmark without such a door has no such command.
+    assert CliRunner().invoke(app, ["train", "xbench", "--out", str(out)]).exit_code != 0
+    assert CliRunner().invoke(app, ["train", "reference", "--help"]).exit_code == 0

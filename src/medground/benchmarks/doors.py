@@ -23,6 +23,7 @@ DOORS: Mapping[str, str] = {
     "protocol": "(name or mapping) -> protocol: for score_files",
     "score_files": "(cases, maps, protocol) -> (items, summary): scores of files made elsewhere",
     "build": "(out, ...) -> text: makes its items in a folder; keywords become options of the command",
+    "train": "(*, out, ...) -> text: trains the models that ship for it; keywords become options of the command",
     "export": "(file, out, ...) -> text: writes items as training conversations; keywords become options",
     "pictures": "(benchmark) -> read_radiograph: how its pictures are decoded, through a cache where it has one",
     "audit": "(file, reference, language_model, *, seed) -> Audit: what can be solved without the picture",

@@ -1,13 +1,30 @@
-"""``medground train``: a recipe a model that ships."""
+"""``medground train``: a recipe a model that ships, and those that benchmarks offer by their door ``train``."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any
 
 import typer
 
-app = typer.Typer(no_args_is_help=True, help="Train a model that ships with medground again.")
+from medground.commands.offers import Offers
+
+
+class Trainings(Offers):
+    """The recipes below, then those of benchmarks."""
+
+    door = "train"
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names; benchmarks are imported for it."""
+        return [*self.commands, *super().list_commands(ctx)]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a recipe's command."""
+        return self.commands.get(cmd_name) or super().get_command(ctx, cmd_name)
+
+
+app = typer.Typer(cls=Trainings, no_args_is_help=True, help="Train a model that ships with medground again.")
 
 
 @app.command("reference")
@@ -71,21 +88,3 @@ def train_instruct(
 
     schedule = Schedule(steps=steps, rate=rate, warm_up=min(50, steps), decay=0.0, seed=seed)
     typer.echo(train(checkpoint, conversations, images, out, schedule=schedule, device=device))
-
-
-@app.command("gridvqa_x")
-def train_gridvqa_x(
-    out: Annotated[Path, typer.Option("--out", help="the .safetensors file; its accuracy tables go beside it")],
-    variant: Annotated[Literal["pure", "spurious"], typer.Option("--variant", help="which of the pair")] = "pure",
-    edition: Annotated[
-        Literal["second", "first"], typer.Option("--edition", help="modules, or transformer")
-    ] = "second",
-) -> None:
-    """Train one network of the GridVQA-X pair from scratch."""
-    from medground.training import gridvqa, gridvqa_second
-
-    if edition == "second":
-        gridvqa_second.train(variant, out, report=typer.echo)
-    else:
-        gridvqa.train(variant, out, report=typer.echo)
-    typer.echo(out)

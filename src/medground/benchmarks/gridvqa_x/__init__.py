@@ -67,6 +67,7 @@ class GridVQAX:
     doors: ClassVar[Mapping[str, str]] = {
         "build": "medground.benchmarks.gridvqa_x.folder:build",
         "compare": "medground.benchmarks.gridvqa_x.compare:compare",
+        "train": "medground.training.gridvqa_pair:train_one",
         "protocols": "medground.benchmarks.gridvqa_x.protocol:protocols",
         "run_file": "medground.benchmarks.gridvqa_x.protocol:run_file",
     }
