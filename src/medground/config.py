@@ -75,7 +75,11 @@ class EngineOptions(BaseModel):
         ge=1,
         description="requests a call of a local model; by default 8, or as many as a benchmark says",
     )
-    chunk: int = Field(64, ge=1, description="items a file of rows: at most this much is repeated after a kill")
+    chunk: int | Literal["auto"] = Field(
+        "auto",
+        description="items a file of rows: at most this much is repeated after a kill; `auto`: 64, or as many as make "
+        "800 chunks of a task",
+    )
     workers: int | None = Field(
         None,
         ge=0,
@@ -118,6 +122,13 @@ class EngineOptions(BaseModel):
             if self.name not in names and getattr(self, key) != type(self).model_fields[key].default:
                 raise ValueError(f"{key} belongs to the engine {' or '.join(names)}, and this is {self.name}")
         return self
+
+    @field_validator("chunk")
+    @classmethod
+    def _at_least_one(cls, value: int | str) -> int | str:
+        if isinstance(value, int) and value < 1:
+            raise ValueError("a chunk holds at least one item")
+        return value
 
     @field_validator("max_failures", mode="before")
     @classmethod

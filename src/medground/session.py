@@ -162,8 +162,9 @@ def estimate_run(session: Session, folder: Path | str) -> list[TaskEstimate]:
 
 def engine_options(run: RunFile) -> Options:
     """Return the options of the engine."""
-    given = run.engine.model_dump(exclude={"name", "batch_size", "devices"})
-    return Options(engine=run.engine.name, devices=tuple(map(str, run.engine.devices)), **given)
+    given = run.engine.model_dump(exclude={"name", "batch_size", "devices", "chunk"})
+    chunk = None if run.engine.chunk == "auto" else run.engine.chunk
+    return Options(chunk=chunk, engine=run.engine.name, devices=tuple(map(str, run.engine.devices)), **given)
 
 
 def benchmark_of(run: Mapping[str, Any]) -> Benchmark:

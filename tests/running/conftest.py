@@ -30,6 +30,8 @@ def contents():
         files = {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
         for volatile in (".lock", "profile.json"):
             files.pop(volatile, None)
+        for name in [name for name in files if name.endswith("made_of")]:
+            del files[name]  # the class of a script is called otherwise than that of a module
         manifest = json.loads(files["manifest.json"])
         del manifest["sessions"]
         files["manifest.json"] = json.dumps(manifest).encode()

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from medground.errors import ConfigError, RunError
-from medground.running.plan import make_plan
+from medground.running.plan import fitting_chunk, make_plan
 
 
 @given(st.lists(st.integers(0, 40), max_size=4), st.integers(1, 9), st.integers(1, 20))
@@ -69,6 +69,27 @@ def test_an_id_that_stands_for_two_items_is_refused(fake):
     task.items = lambda: [*items, items[2]]
     with pytest.raises(RunError, match="'s02'"):
         make_plan([task])
+
+
+@pytest.mark.parametrize("items", [0, 1, 64, 51_200, 51_201, 377_110, 1_000_000])
+def test_a_large_task_has_larger_chunks_and_few_of_them(items):
+    size = fitting_chunk(items)
+    assert size % 64 == 0
+    assert -(-items // size) <= 800
+    assert size == 64 or -(-items // (size - 64)) > 800  # and no larger than it must be
+
+
+def test_items_side_by_side_do_not_grow_with_the_chunk(fake):
+    task = fake.FakeTask(n=51_201)
+    task.cohort = None
+    chunk = make_plan([task]).chunks[0]
+    assert (len(chunk.items), {len(cohort) for cohort in chunk.cohorts()}) == (128, {64})
+
+
+def test_a_small_task_is_planned_as_it_always_was(fake):
+    task = fake.FakeTask(n=200)
+    given = [[chunk.name for chunk in make_plan([task], chunk_size=size).chunks] for size in (None, 64)]
+    assert given[0] == given[1]
 
 
 def test_sizes_are_positive(fake):

@@ -154,8 +154,8 @@ def test_a_damaged_chunk_is_announced(fake, tmp_path):
 def test_summary_and_tables_replace_older_ones(tmp_path):
     table = pl.DataFrame({"x": [1]})
     with Store(tmp_path, CONFIG, reading="plain") as store:
-        store.put_summary(Summary(data={"b": 1, "a": 2}, tables={"old": table}))
-        store.put_summary(Summary(data={"b": 1, "a": 2}, tables={"new": table}))
+        store.put_summary(Summary(data={"b": 1, "a": 2}, tables={"old": table}), "key")
+        store.put_summary(Summary(data={"b": 1, "a": 2}, tables={"new": table}), "key")
         text = (store.reading / "summary.json").read_text()
         assert list(json.loads(text)["data"]) == ["a", "b"]
         assert sorted(p.name for p in (store.reading / "tables").iterdir()) == ["new.csv", "new.md", "new.tex"]
@@ -166,9 +166,9 @@ def test_summary_and_tables_replace_older_ones(tmp_path):
 
 def test_a_summary_with_nan_replaces_nothing(tmp_path):
     with Store(tmp_path, CONFIG, reading="plain") as store:
-        store.put_summary(Summary(data={"a": 1}))
+        store.put_summary(Summary(data={"a": 1}), "key")
         with pytest.raises(RunError, match=r"summary\.data\.a"):
-            store.put_summary(Summary(data={"a": float("nan")}))
+            store.put_summary(Summary(data={"a": float("nan")}), "key")
         assert (store.reading / "summary.json").exists()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -87,6 +87,15 @@ def sums_of(files: Mapping[str, bytes]) -> bytes:
     """Return the content of :data:`SUMS` for a reading's summary and tables."""
     hashes = {name: hashlib.sha256(content).hexdigest() for name, content in sorted(files.items())}
     return json.dumps(hashes, indent=1).encode()
+
+
+def sums_hold(sums: Mapping[str, str], read: Callable[[str], bytes]) -> bool:
+    """Return whether every file is what :data:`SUMS` says; ``read`` gives one by its name.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    return all(hashlib.sha256(read(name)).hexdigest() == digest for name, digest in sums.items())
 
 
 def _chunks(root: Path, folder: Path) -> Iterator[tuple[str, ChunkFiles]]:

@@ -88,7 +88,7 @@ class Manifest:
             "format": FORMAT,
             "benchmark": {"name": benchmark.name, **redact(plain(benchmark.manifest(), "manifest"))},
             "reading": reading,
-            "settings": {"chunk": options.chunk, "torch_threads": torch_threads},
+            "settings": {"chunk": options.chunk or "auto", "torch_threads": torch_threads},
             "environment": first,
             "plan": [
                 {

@@ -24,7 +24,7 @@ class Options:
     """Options of the local engine.
 
     Attributes:
-        chunk: items that are stored at once; what a kill can cost.
+        chunk: items that are stored at once; what a kill can cost. None: as many as suit the size of a task.
         workers: threads that decode before the model and measure after it; 0: everything in the calling thread.
             None: one a core, 8 at most.
         on_error: whether an item that cannot be read stops the run, or is skipped, listed and counted.
@@ -44,7 +44,7 @@ class Options:
         gpus_per_worker: of ``ray``; may be a share of one.
     """
 
-    chunk: int = 64
+    chunk: int | None = None
     workers: int | None = None
     on_error: OnError = "stop"
     memory_items: int | None = None

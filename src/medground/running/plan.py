@@ -87,7 +87,7 @@ class Plan:
 def make_plan(
     tasks: Sequence[Task],
     *,
-    chunk_size: int = 64,
+    chunk_size: int | None = None,
     settings: Mapping[str, Any] | None = None,
     version: str = medground.__version__,
 ) -> Plan:
@@ -95,7 +95,7 @@ def make_plan(
 
     Args:
         tasks: the benchmark's grid of work.
-        chunk_size: items a chunk; the last chunk of a task may be smaller.
+        chunk_size: items a chunk; the last chunk of a task may be smaller. None: see :func:`fitting_chunk`.
         settings: whatever else of the engine can change the last bit of a result (JSON-like).
         version: of medground; rows that another version made are not mixed with these.
 
@@ -103,21 +103,35 @@ def make_plan(
         ConfigError: a size is not positive.
         RunError: two tasks share a folder, or two items of a task an id.
     """
+    if chunk_size is not None and chunk_size < 1:
+        raise ConfigError("a chunk holds at least one item", where="engine.chunk", got=chunk_size)
     _refuse_shared_folders(tasks)
     return Plan(tuple(plan_task(i, task, chunk_size, settings, version) for i, task in enumerate(tasks)))
+
+
+COHORT = 64
+"""Items a chunk, and asked about side by side, unless a run file or a task says otherwise."""
+_CHUNKS = 800
+
+
+def fitting_chunk(items: int) -> int:
+    """Return how many items a chunk of a task holds where nobody says: 64, or as many as make 800 chunks.
+
+    Example:
+        >>> fitting_chunk(50_000), fitting_chunk(1_000_000)
+        (64, 1280)
+    """
+    return COHORT * max(1, -(-items // (_CHUNKS * COHORT)))
 
 
 def plan_task(
     task_index: int,
     task: Task,
-    chunk_size: int,
+    chunk_size: int | None = None,
     settings: Mapping[str, Any] | None = None,
     version: str = medground.__version__,
 ) -> TaskPlan:
     """Cut one task of a plan into chunks; see :func:`make_plan`."""
-    if chunk_size < 1:
-        raise ConfigError("a chunk holds at least one item", where="engine.chunk", got=chunk_size)
-    common = [version, dict(settings or {}), chunk_size]
     path, batch_size, fingerprint, reading = tuple(task.path), task.batch_size, task.fingerprint(), task.reading()
     if batch_size < 1:
         raise ConfigError("a batch holds at least one item", where="/".join(path), got=batch_size)
@@ -126,7 +140,10 @@ def plan_task(
             raise RunError(f"the {what} of a task is no text", where="/".join(path), expected="a hash", got=text)
     items = tuple(task.items())
     _refuse_shared_ids(path, items)
-    cohort = task.cohort or chunk_size
+    # Whoever is asked side by side is in memory side by side: a large chunk has several cohorts.
+    cohort = task.cohort or (COHORT if chunk_size is None else chunk_size)
+    chunk_size = fitting_chunk(len(items)) if chunk_size is None else chunk_size
+    common = [version, dict(settings or {}), chunk_size]
     chunks = []
     for index, start in enumerate(range(0, len(items), chunk_size)):
         part = items[start : start + chunk_size]

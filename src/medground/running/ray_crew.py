@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 from collections.abc import Sequence
 from typing import Any
 
@@ -113,6 +114,7 @@ def _connected(address: str, size: int) -> Any:
         ) from error
     if ray.is_initialized():
         return ray
+    refuse_unreachable(address)
     common: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     try:
         ray.init(address=address, **common)
@@ -121,3 +123,19 @@ def _connected(address: str, size: int) -> Any:
             raise RunError("the Ray cluster cannot be reached", where=address, got=error) from error
         ray.init(num_cpus=max(size, available_cores()), include_dashboard=False, **common)
     return ray
+
+
+def refuse_unreachable(address: str) -> None:
+    """Raise RunError where nothing listens at ``HOST:PORT``: Ray itself would end this process."""
+    host, _, port = address.rpartition(":")
+    if "://" in address or not host or not port.isdecimal():
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+    except OSError as error:
+        raise RunError(
+            "the Ray cluster cannot be reached",
+            where=f"engine.address: {address}",
+            got=error,
+            fix="start it (ray start --head), or leave `address` out",
+        ) from error

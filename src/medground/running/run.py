@@ -6,10 +6,12 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import polars as pl
 
 from medground.benchmarks.base import Benchmark
 from medground.benchmarks.results import Summary
@@ -21,6 +23,7 @@ from medground.running.engines import compute
 from medground.running.jsonable import plain, to_json
 from medground.running.ledger import SessionLedger
 from medground.running.local import Work
+from medground.running.made_of import made_of
 from medground.running.manifest import Manifest
 from medground.running.names import folder_name
 from medground.running.options import Options, available_cores
@@ -107,7 +110,7 @@ def execute(
         plan = plan_run(benchmark, options, threads)
         manifest = Manifest(benchmark, store.reading_name, plan, options, threads, previous)
         job = job_of(rebuild, given, store, threads, options)
-        session = _Session(benchmark, store, plan, options, progress, manifest, own, job)
+        session = _Session(benchmark, store, plan, options, progress, manifest, own, config, job)
         try:
             return session.merge() if merging else session.run(threads, before)
         except BaseException as error:
@@ -190,6 +193,23 @@ def unfinished(
     return [(planned, [chunk for chunk in planned.chunks if todo(chunk)]) for planned in plan.tasks]
 
 
+class LazyRows(Mapping[tuple[str, ...], pl.DataFrame]):
+    """Path -> rows of every task, read when they are wanted and not held: one task's rows are in memory at a time."""
+
+    def __init__(self, store: Store, plan: Plan) -> None:
+        self._store = store
+        self._tasks = {planned.path: planned for planned in plan.tasks}
+
+    def __getitem__(self, path: tuple[str, ...]) -> pl.DataFrame:
+        return self._store.rows(self._tasks[path])
+
+    def __iter__(self) -> Iterator[tuple[str, ...]]:
+        return iter(self._tasks)
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+
 class _Session:
     """One go at a plan, from the first unfinished chunk to the summary."""
 
@@ -202,13 +222,14 @@ class _Session:
         progress: Progress,
         manifest: Manifest,
         own: bool,
+        config: Mapping[str, Any],
         job: Job | None = None,
     ) -> None:
         self._benchmark, self._store, self._plan = benchmark, store, plan
         self._options, self._progress, self._manifest = options, progress, manifest
         self._total = len(plan.chunks)
         self._reused = 0
-        self._own, self._job = own, job
+        self._own, self._config, self._job = own, config, job
 
     def run(self, threads: int, before: Callable[[], None]) -> RunReport:
         """Compute what is missing, then the summary."""
@@ -236,12 +257,15 @@ class _Session:
 
     def _end_with(self, profiles: list[Profile]) -> RunReport:
         failures = self._put_failures()
-        summary = self._benchmark.summarise({p.path: self._store.rows(p) for p in self._plan.tasks})
+        key = made_of(self._benchmark, self._config, [self._store.seal(chunk) for chunk in self._plan.chunks])
+        stands = self._store.summary_made_of(key)
+        summary = self._benchmark.summarise(LazyRows(self._store, self._plan)) if stands is None else stands
         profile = {"total": total(profiles).as_dict(), "tasks": [p.as_dict() for p in profiles]}
         if profiles and self._own:
             self._store.put("profile.json", to_json(profile))
         self._end("finished")
-        self._store.put_summary(summary)
+        if stands is None:
+            self._store.put_summary(summary, key)
         return RunReport(
             self._store.folder,
             self._store.reading,

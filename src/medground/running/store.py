@@ -14,25 +14,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+from urllib.parse import unquote
 
 from medground.benchmarks.results import Summary
 from medground.errors import RunError
 from medground.running.chunk_store import ChunkStore
 from medground.running.chunks import ITEMS, PREDICTIONS, READINGS, to_parquet
-from medground.running.fsck import SUMS, sums_of
+from medground.running.fsck import SUMS, sums_hold, sums_of
 from medground.running.holding import Holding
 from medground.running.identity import refuse_another_run
 from medground.running.jsonable import to_json, to_yaml
 from medground.running.lease import LEASES
 from medground.running.lock import LOCK_FILE
+from medground.running.made_of import NAME as MADE_OF
 from medground.running.manifest import FORMAT
 from medground.running.names import folder_name
 from medground.running.plan import Plan
 from medground.running.shards import SHARDS, Shard
-from medground.running.tables import table_files
+from medground.running.tables import from_csv, table_files
 from medground.storage import FolderStorage, is_address, open_storage
 from medground.storage.files import remove_leftovers
 from medground.storage.opening import joined
@@ -198,11 +201,33 @@ class Store(ChunkStore):
         self._remove_report()
 
     def _remove_summary_files(self) -> None:
-        for name in ("summary.json", "tables", ITEMS):
+        for name in (MADE_OF, "summary.json", "tables", ITEMS):
             self.storage.delete(self._in_reading(name))
 
-    def put_summary(self, summary: Summary) -> None:
+    def summary_made_of(self, key: str) -> Summary | None:
+        """Return the summary that stands where it was made of ``key`` and no file of it has changed, or None.
+
+        Its tables are read from their CSV files; its items stay on the disk.
+        """
+        try:
+            if self.storage.get(self._in_reading(MADE_OF)) != key.encode():
+                return None
+            sums = json.loads(self.storage.get(self._in_reading(SUMS)))
+            if not sums_hold(sums, lambda name: self.storage.get(self._in_reading(name))):
+                return None
+            summary = Summary.from_json(json.loads(self.storage.get(self._in_reading("summary.json"))))
+        except (OSError, ValueError, RunError, AttributeError):
+            return None
+        names = [name for name in sums if name.startswith("tables/") and name.endswith(".csv")]
+        tables = {unquote(n[7:-4]): from_csv(self.storage.get(self._in_reading(n))) for n in names}
+        return replace(summary, tables=tables)
+
+    def put_summary(self, summary: Summary, key: str) -> None:
         """Write tables and items, then ``summary.json``; a report that was made of another summary is taken away.
+
+        Args:
+            summary: of the reading.
+            key: what it was made of.
 
         Raises:
             RunError: a number is not finite, or the folder cannot be written.
@@ -219,6 +244,7 @@ class Store(ChunkStore):
             self.put(self._in_reading(name), content)
         self.put(self._in_reading(SUMS), sums_of(derived | {"summary.json": data}))
         self.put(target, data)
+        self.put(self._in_reading(MADE_OF), key.encode())
         if self._own:
             self.put(f"{READINGS}/current", f"{self.reading_name}\n".encode())
 

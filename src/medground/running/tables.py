@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -46,6 +47,11 @@ def to_csv(table: pl.DataFrame) -> str:
     texts = [name for name, dtype in table.schema.items() if dtype == pl.String]
     guarded = table.with_columns(pl.col(texts).map_elements(for_csv, return_dtype=pl.String)) if texts else table
     return guarded.rename({name: for_csv(name) for name in table.columns}).write_csv()
+
+
+def from_csv(content: bytes) -> pl.DataFrame:
+    """Return a table that ``to_csv`` wrote, as far as people read it: types are those that its fields suggest."""
+    return pl.read_csv(io.BytesIO(content), infer_schema_length=None)
 
 
 def to_markdown(table: pl.DataFrame) -> str:

@@ -27,8 +27,6 @@ class AddressStorage:
         ConfigError: ``obstore`` is not installed, or the address is not understood.
     """
 
-    costly = True
-
     def __init__(self, address: str) -> None:
         self._address = address.rstrip("/")
         try:

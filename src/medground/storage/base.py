@@ -26,16 +26,11 @@ class Storage(Protocol):
 
     Attributes:
         where: what a message calls it: the folder, or the address.
-        costly: whether every request costs time or money, so that fewer and larger values are better.
     """
 
     @property
     def where(self) -> str:
         """The folder, or the address."""
-
-    @property
-    def costly(self) -> bool:
-        """Whether every request costs."""
 
     def put(self, key: str, data: bytes, *, safe: Safety = "name") -> None:
         """Store a value, in place of an older one.

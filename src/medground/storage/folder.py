@@ -25,8 +25,6 @@ class FolderStorage:
         (b'1', ['rows/a'])
     """
 
-    costly = False
-
     def __init__(self, root: Path) -> None:
         self.root = root
 
