@@ -41,6 +41,11 @@ class ModelComponent(Component):
         None, description="a file of patients to leave out, one a line or in a column `patient_id`; or one a dataset"
     )
     findings: dict[str, str] | None = Field(None, description="finding of a dataset -> what the model calls it")
+    isolate: bool | float | None = Field(
+        None,
+        description="work in a process of its own, which is ended and started again where it crashes; a number: also "
+        "where one call takes more seconds",
+    )
 
     def given(self, parameters: Collection[str]) -> dict[str, Any]:
         """Return the parameters of a constructor; a declaration that it takes itself is one of them."""
@@ -53,7 +58,7 @@ class ModelComponent(Component):
         return {name: value for name, value in own.items() if value is not None}
 
 
-DECLARATIONS = ("kind", "seen", "exclude_patients", "findings")
+DECLARATIONS = ("kind", "seen", "exclude_patients", "findings", "isolate")
 
 
 class EngineOptions(BaseModel):

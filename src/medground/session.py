@@ -344,7 +344,8 @@ def _models(run: RunFile, base: Path | None) -> tuple[list[Entry], list[dict[str
     places = [f"models.{i} ({m.name})" for i, m in enumerate(run.models)]
     read = [read_declared(one, base, place) for one, place in zip(declarations, places, strict=True)]
     declared = [declared for declared, _ in read]
-    entries = [replace(entry, declared=d) for entry, d in zip(entries, declared, strict=True)]
+    apart = [bool(one.get("isolate")) and one["isolate"] for one in declarations]
+    entries = [replace(e, declared=d, isolate=i) for e, d, i in zip(entries, declared, apart, strict=True)]
     own = {entry.label: entry.declared for entry in entries}
     # A blind twin has seen, is kept from and calls by name what the model has whose it is; its kind stays its own.
     entries = [

@@ -152,7 +152,7 @@ MASKS: dict[str, tuple[Any, int | None, str]] = {
     "inside out": (255 - disc(), None, "inside out"),
     "grey": (GREY, None, "not of two values"),
     "full": (np.full_like(disc(), 255), None, "inside out"),
-    "empty": (np.zeros_like(disc()), 0, "regions are empty"),
+    "empty": (np.zeros_like(disc()), 0, "regions are empty, such as a, Mass"),
     "of another shape": (np.tile(disc(), (1, 2)), None, "another shape"),
     "turned": (np.ascontiguousarray(disc().T), None, "swapped"),
     "in colour": (np.dstack([disc()] * 3), None, "one channel"),

@@ -215,6 +215,7 @@ class Entry:
         declared: what the run file says of it.
         repeat_of: of a further member of a repeated model: the label of the first.
         repeat: what that member is called.
+        isolate: whether it works in a process of its own; a number: the seconds that one call may take there.
     """
 
     label: str
@@ -225,6 +226,7 @@ class Entry:
     declared: Declared = field(default_factory=Declared)
     repeat_of: str | None = None
     repeat: str = ""
+    isolate: bool | float = False
 
     @property
     def card(self) -> Any:
@@ -241,6 +243,10 @@ class Entry:
 
     def build(self) -> Any:
         """Make the instance: loads weights, reads tables."""
+        if self.isolate:
+            from medground.models.controls.isolated import isolated
+
+            return isolated(self.cls, self.parameters, None if self.isolate is True else float(self.isolate))
         return self.cls(**self.parameters)
 
     def shared(self) -> Any:

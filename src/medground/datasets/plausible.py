@@ -159,13 +159,12 @@ def _inside_out(regions: Sequence[Found]) -> Iterator[Doubt]:
 
 
 def _empty(regions: Sequence[Found]) -> Iterator[Doubt]:
-    empty = [(c, f) for c, f, r in regions if not r.area]
+    masked = [(c, f, r) for c, f, r in regions if r.masks]
+    empty = [(c, f) for c, f, r in masked if not r.area]
     if empty:
         case, finding = empty[0]
-        text = f"{len(empty)} of {len(regions)} regions are empty, such as {case.case_id}, {finding}"
-        yield Doubt(
-            text, len(empty) == len(regions), "a finding without a region is one that the table does not localise"
-        )
+        text = f"{len(empty)} of {len(masked)} masks of regions are empty, such as {case.case_id}, {finding}"
+        yield Doubt(text, False, "a finding without a region is one that the table does not localise")
 
 
 def _one_patient(cases: Sequence[Case]) -> Iterator[Doubt]:
