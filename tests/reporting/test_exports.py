@@ -6,7 +6,7 @@ import csv
 import io
 
 from medground.reporting.exports import exports
-from medground.reporting.tables import Entry, Head, Table
+from medground.reporting.tables import Head, Table, TableEntry
 
 TABLE = Table(
     "A title",
@@ -14,8 +14,16 @@ TABLE = Table(
     [Head("a_b & c", notes=("seen in training: boxes",)), Head("d|<b>", "baseline")],
     [Head("Pointing"), Head("Dice"), Head("Dice")],
     [
-        [Entry("61.57", "[58.11, 65.03]", "n 90", 61.572, "best"), Entry("50.00", value=50, mark="second"), None],
-        [Entry("undefined", note="no class is defined"), Entry("\ue00010\ue002", value=10), Entry("1", value=1)],
+        [
+            TableEntry("61.57", "[58.11, 65.03]", "n 90", 61.572, "best"),
+            TableEntry("50.00", value=50, mark="second"),
+            None,
+        ],
+        [
+            TableEntry("undefined", note="no class is defined"),
+            TableEntry("\ue00010\ue002", value=10),
+            TableEntry("1", value=1),
+        ],
     ],
 )
 

@@ -92,7 +92,7 @@ class Measurer(Protocol):
         """
 
 
-class Reading(Protocol):
+class AskingMeasurer(Protocol):
     """A measurer that asks somebody itself (a judge, a language model that reads): its replies are kept as well."""
 
     def read(self, item: Item, transcript: Transcript) -> Conversation[Measured]:
@@ -159,7 +159,7 @@ class Task(Protocol):
     def measurer(self) -> Measurer:
         """Return what makes rows; tasks with ``reading_roles`` are asked for ``open_reading`` instead."""
 
-    def open_reading(self, players: Mapping[str, Any]) -> Reading:
+    def open_reading(self, players: Mapping[str, Any]) -> AskingMeasurer:
         """Return what makes rows with the help of the built ``reading_roles``."""
 
 
@@ -175,7 +175,7 @@ class TaskDefaults:
         """Nobody."""
         return {}
 
-    def open_reading(self, players: Mapping[str, Any]) -> Reading:
+    def open_reading(self, players: Mapping[str, Any]) -> AskingMeasurer:
         """Refuse: measuring asks nobody."""
         raise TypeError(f"{type(self).__name__} has no reading roles, and was given {sorted(players)}")
 

@@ -36,7 +36,7 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Found:
+class SourceFact:
     """A definition and the module that holds it."""
 
     module: str
@@ -78,13 +78,13 @@ def _tree(module: str) -> ast.Module:
         raise NotPlainError(module) from error
 
 
-def _resolve(module: str, name: str) -> Found:
+def _resolve(module: str, name: str) -> SourceFact:
     """Follow a name to its class or assignment, through imports inside medground."""
     for node in _tree(module).body:
         if isinstance(node, ast.ClassDef) and node.name == name:
-            return Found(module, node)
+            return SourceFact(module, node)
         if (value := _assigned(node, name)) is not None:
-            return Found(module, value)
+            return SourceFact(module, value)
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("medground"):
             for alias in node.names:
                 if (alias.asname or alias.name) == name:
@@ -106,15 +106,15 @@ def _assigned(node: ast.stmt, name: str) -> ast.expr | None:
     return None
 
 
-def _component(module: str, name: str) -> Found:
+def _component(module: str, name: str) -> SourceFact:
     for node in _tree(module).body:
         values = [_assigned(statement, "name") for statement in node.body] if isinstance(node, ast.ClassDef) else []
         if any(isinstance(value, ast.Constant) and value.value == name for value in values):
-            return Found(module, node)
+            return SourceFact(module, node)
     raise NotPlainError(f"{module}: {name}")
 
 
-def _lineage(found: Found) -> list[Found]:
+def _lineage(found: SourceFact) -> list[SourceFact]:
     """Return a class and its bases in the order in which Python looks names up, for bases that do not meet again."""
     lines = [found]
     for base in found.node.bases:
@@ -132,11 +132,11 @@ def _lineage(found: Found) -> list[Found]:
     return lines
 
 
-def _docstring(found: Found) -> str:
+def _docstring(found: SourceFact) -> str:
     return inspect.cleandoc(ast.get_docstring(found.node) or "")
 
 
-def _info(lines: list[Found]) -> dict[str, Any]:
+def _info(lines: list[SourceFact]) -> dict[str, Any]:
     for found in lines:
         for statement in found.node.body:
             if (given := _assigned(statement, "info")) is not None:
@@ -239,7 +239,7 @@ def _piece(module: str, part: ast.expr) -> str:
     return str(_value(module, part))
 
 
-def _constructor(lines: list[Found]) -> list[Field]:
+def _constructor(lines: list[SourceFact]) -> list[Field]:
     """Return the keywords of the constructor that a class has or inherits."""
     for place, found in enumerate(lines):
         for statement in found.node.body:
@@ -259,7 +259,7 @@ def _keywords(module: str, arguments: ast.arguments) -> Iterator[Field]:
         yield Field(argument.arg, annotation, None if default is None else repr(_value(module, default)))
 
 
-def _fields(lines: list[Found]) -> list[Field]:
+def _fields(lines: list[SourceFact]) -> list[Field]:
     """Return the fields of a dataclass as its parameters: required ones first, its own before those it inherits."""
     seen: dict[str, tuple[int, Field]] = {}
     for generation, found in reversed(list(enumerate(lines))):
@@ -268,7 +268,7 @@ def _fields(lines: list[Found]) -> list[Field]:
     return [one for _, one in sorted(seen.values(), key=lambda pair: (pair[1].default is not None, pair[0]))]
 
 
-def _own_fields(found: Found) -> Iterator[Field]:
+def _own_fields(found: SourceFact) -> Iterator[Field]:
     for statement in found.node.body:
         if not isinstance(statement, ast.AnnAssign) or not isinstance(statement.target, ast.Name):
             continue

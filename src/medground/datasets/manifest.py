@@ -13,7 +13,7 @@ from medground.datasets._folder.absent import absent
 from medground.datasets._folder.dataset import Draft, FolderDataset, Missing
 from medground.datasets._folder.inside import Inside
 from medground.datasets._folder.pictures import NamedPictures
-from medground.datasets._manifest.rows import Entry, Shape, read_entries
+from medground.datasets._manifest.rows import ManifestEntry, Shape, read_entries
 from medground.datasets._manifest.shapes import region_of
 from medground.datasets.base import DatasetInfo
 from medground.datasets.lazy import Maker, as_regions
@@ -92,7 +92,7 @@ class Manifest(FolderDataset):
         return self._names.asked or self._content[1]
 
     @cached_property
-    def _content(self) -> tuple[list[Entry], tuple[str, ...], Ledger]:
+    def _content(self) -> tuple[list[ManifestEntry], tuple[str, ...], Ledger]:
         """The table's cases under the names of their findings, these names, and what was met on the way."""
         ledger = Ledger()
         path = self._path()
@@ -126,7 +126,7 @@ class Manifest(FolderDataset):
                 yield draft
             taken[entry.case_id] = entry.where
 
-    def _draft(self, entry: Entry, ledger: Ledger) -> Draft | None:
+    def _draft(self, entry: ManifestEntry, ledger: Ledger) -> Draft | None:
         """Return the draft of one case, or None where its picture's name is at fault."""
         regions = self._regions(entry, ledger)
         for finding in regions:
@@ -141,7 +141,7 @@ class Manifest(FolderDataset):
             return None
         return Draft(entry.case_id, labels, regions, entry.patient_id, entry.view, keys=(picture,), traits=entry.traits)
 
-    def _regions(self, entry: Entry, ledger: Ledger) -> Mapping[str, Region]:
+    def _regions(self, entry: ManifestEntry, ledger: Ledger) -> Mapping[str, Region]:
         shapes: dict[str, list[Shape]] = defaultdict(list)
         for shape in entry.shapes:
             shapes[shape.finding].append(shape)
@@ -173,7 +173,7 @@ class _Names:
     def __init__(self, asked: tuple[str, ...], ignored: frozenset[str], aliases: Mapping[str, str]) -> None:
         self.asked, self._ignored, self._aliases = asked, ignored, aliases
 
-    def settle(self, entries: Sequence[Entry], ledger: Ledger) -> None:
+    def settle(self, entries: Sequence[ManifestEntry], ledger: Ledger) -> None:
         """Rename aliases and take ignored findings out of the entries; unknown names are problems."""
         met: dict[str, str] = {}
         for entry in entries:

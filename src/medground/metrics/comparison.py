@@ -16,7 +16,7 @@ from medground.metrics.values import Value, as_numbers, mean_defined
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ModelDifference:
     """First model minus second, on the items that both have.
 
     Attributes:
@@ -68,7 +68,7 @@ def paired_means(
     replicates: int = 1000,
     seed: int = 0,
     level: float = 0.95,
-) -> Difference:
+) -> ModelDifference:
     """Compare the means of two models (pointing, Dice, correctness) over the items where both are defined.
 
     Args:
@@ -96,7 +96,7 @@ def paired_aucs(
     replicates: int = 1000,
     seed: int = 0,
     level: float = 0.95,
-) -> list[Difference]:
+) -> list[ModelDifference]:
     """Compare the AUC of two models class by class, on the same cases and the same draws.
 
     Args:
@@ -121,7 +121,7 @@ def paired_aucs(
 
 def paired_difference(
     first: Value, second: Value, first_drawn: ArrayLike, second_drawn: ArrayLike, level: float = 0.95
-) -> Difference:
+) -> ModelDifference:
     """Compare any statistic of two models from replicates with the same draws (same items, clusters and seed).
 
     Args:
@@ -133,10 +133,10 @@ def paired_difference(
     """
     if first.value is None or second.value is None:
         reason = first.reason or second.reason
-        return Difference(None, reason, n=first.n, n_undefined=first.n_undefined)
+        return ModelDifference(None, reason, n=first.n, n_undefined=first.n_undefined)
     drawn = np.asarray(first_drawn, dtype=np.float64) - np.asarray(second_drawn, dtype=np.float64)
     interval = percentile_interval(drawn, level)
-    return Difference(
+    return ModelDifference(
         first.value - second.value,
         None,
         interval.low,

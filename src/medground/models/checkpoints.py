@@ -114,7 +114,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Difference:
+class KeyDifference:
     """How a file's entries differ from what a network needs.
 
     Attributes:
@@ -159,7 +159,7 @@ def _listed(kind: str, names: Mapping[str, tuple[int, ...]], others: Mapping[str
 
 def compare(
     needed: Mapping[str, Sequence[int]], found: Mapping[str, Sequence[int]], ignore: Iterable[str] = ()
-) -> Difference:
+) -> KeyDifference:
     """Compare entry names and shapes.
 
     Args:
@@ -176,7 +176,7 @@ def compare(
     missing = {name: shape for name, shape in wanted.items() if name not in got}
     unexpected = {name: shape for name, shape in got.items() if name not in wanted}
     wrong = {name: (shape, got[name]) for name, shape in wanted.items() if got.get(name, shape) != shape}
-    return Difference(
+    return KeyDifference(
         {name: shape for name, shape in missing.items() if name not in allowed},
         {name: shape for name, shape in unexpected.items() if name not in allowed},
         {name: shapes for name, shapes in wrong.items() if name not in allowed},
@@ -190,7 +190,7 @@ def load_weights(
     *,
     published: Callable[[str], str | Source] = Source,
     ignore: Iterable[str] = (),
-) -> Difference:
+) -> KeyDifference:
     """Fill a network from weights; nothing is changed unless everything fits.
 
     Args:
@@ -277,7 +277,7 @@ def _sources(network: nn.Module, published: Callable[[str], str | Source]) -> di
 
 def _difference(
     network: nn.Module, weights: Weights, published: Callable[[str], str | Source], ignore: Iterable[str]
-) -> Difference:
+) -> KeyDifference:
     sources = _sources(network, published)
     state = network.state_dict()
     needed = {s.name: s.published_shape(tuple(state[name].shape)) for name, s in sources.items()}

@@ -10,7 +10,7 @@ import polars as pl
 from medground.metrics.spec import MetricSpec
 from medground.reporting.composition import Section
 from medground.reporting.runs import Run, unique_names
-from medground.reporting.tables import Entry, Head, Table
+from medground.reporting.tables import Head, Table, TableEntry
 
 TABLES = ("looking", "repeats", "repeats_each", "readers")
 """Tables of a run that are shown here, and nowhere else."""
@@ -67,17 +67,17 @@ def _looking(run: Run) -> Table:
     return Table("What looking adds", "Model", heads, columns, entries, notes)
 
 
-def _difference(row: Mapping[str, Any] | None, spec: MetricSpec | None) -> Entry | None:
+def _difference(row: Mapping[str, Any] | None, spec: MetricSpec | None) -> TableEntry | None:
     if row is None:
         return None
     value, low, high = (_number(row[name]) for name in ("difference", "low", "high"))
     if value is None:
-        return Entry("undefined", note=str(row["because"] or ""))
+        return TableEntry("undefined", note=str(row["because"] or ""))
     scale, digits = (spec.scale, spec.digits) if spec is not None else (1.0, 3)
     interval = ""
     if low is not None and high is not None:
         interval = f"[{scale * low:+.{digits}f}, {scale * high:+.{digits}f}]"
-    return Entry(f"{scale * value:+.{digits}f}", interval, str(row["decision"]), scale * value)
+    return TableEntry(f"{scale * value:+.{digits}f}", interval, str(row["decision"]), scale * value)
 
 
 def _repeats(run: Run) -> Table:
@@ -91,13 +91,13 @@ def _repeats(run: Run) -> Table:
         heads.append(Head(f"{row['model']}, {row['dataset']}: {row['title']}", notes=method))
         entries.append(
             [
-                Entry(f"{row['members']} {row['kind']}s"),
+                TableEntry(f"{row['members']} {row['kind']}s"),
                 _figure(row, "agreement", 100.0),
                 _figure(row, "mean", scale),
                 _figure(row, "lowest", scale),
                 _figure(row, "highest", scale),
                 _figure(row, "range", scale),
-                Entry(row["n"] or ""),
+                TableEntry(row["n"] or ""),
             ]
         )
     names = ("Asked", "Agreement with itself", "Mean", "Lowest", "Highest", "Range", "Items")
@@ -115,12 +115,12 @@ def _readers(run: Run) -> Table:
     heads = [Head(f"{row['model']}, {row['dataset']}: {row['task']}") for row in frame.iter_rows(named=True)]
     entries = [
         [
-            Entry(f"{row['first']}, {row['second']}"),
+            TableEntry(f"{row['first']}, {row['second']}"),
             _figure(row, "raw", 100.0),
             _figure(row, "kappa", 1.0, 2, row["reason"] or ""),
             _figure(row, "pabak", 1.0, 2),
-            Entry(row["n"]),
-            Entry(row["n_undefined"]),
+            TableEntry(row["n"]),
+            TableEntry(row["n_undefined"]),
         ]
         for row in frame.iter_rows(named=True)
     ]
@@ -128,12 +128,12 @@ def _readers(run: Run) -> Table:
     return Table("Two readers of the same replies", "Model", heads, [Head(n, "group") for n in names], entries)
 
 
-def _figure(row: Mapping[str, Any], name: str, scale: float, digits: int = 1, note: str = "") -> Entry:
+def _figure(row: Mapping[str, Any], name: str, scale: float, digits: int = 1, note: str = "") -> TableEntry:
     value, low, high = (_number(row.get(key)) for key in (name, f"{name}_low", f"{name}_high"))
     if value is None:
-        return Entry("undefined", note=note)
+        return TableEntry("undefined", note=note)
     interval = f"[{scale * low:.{digits}f}, {scale * high:.{digits}f}]" if low is not None and high is not None else ""
-    return Entry(f"{scale * value:.{digits}f}", interval, note, scale * value)
+    return TableEntry(f"{scale * value:.{digits}f}", interval, note, scale * value)
 
 
 def _number(text: Any) -> float | None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from medground.escaping import for_csv
-from medground.reporting.tables import Entry, Mark, Table
+from medground.reporting.tables import Mark, Table, TableEntry
 from medground.running.tables import to_latex, to_markdown
 
 _OPEN = {"best": "\ue000", "second": "\ue001"}
@@ -41,7 +41,7 @@ def to_csv(table: Table) -> str:
     return out.getvalue()
 
 
-def _fields(entry: Entry | None) -> tuple[str, str, str]:
+def _fields(entry: TableEntry | None) -> tuple[str, str, str]:
     if entry is None:
         return "", "", ""
     return "" if entry.value is None else f"{entry.value!r}", entry.interval, entry.note
@@ -58,7 +58,7 @@ def _frame(table: Table) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=dict.fromkeys(unique, pl.String()), orient="row")
 
 
-def _shown(entry: Entry | None) -> str:
+def _shown(entry: TableEntry | None) -> str:
     if entry is None:
         return ""
     value = marked(entry.text, entry.mark) if entry.mark else _plain(entry.text)

@@ -10,7 +10,7 @@ from medground.reporting.composition import Composition, Section
 from medground.reporting.controls import TABLES
 from medground.reporting.runs import Run, unique_names
 from medground.reporting.sources import Images
-from medground.reporting.tables import Entry, Head, Table
+from medground.reporting.tables import Head, Table, TableEntry
 
 LONGEST = 500
 """Rows of a table that a page can be read with; the rest is in the CSV."""
@@ -39,9 +39,9 @@ def _table(stem: str, frame: pl.DataFrame) -> Table:
     return Table(stem.replace("_", " ").capitalize(), frame.columns[0], rows, columns, entries, notes)
 
 
-def _entry(value: str | None) -> Entry:
+def _entry(value: str | None) -> TableEntry:
     text = value or ""
     try:
-        return Entry(text, value=float(text))
+        return TableEntry(text, value=float(text))
     except ValueError:
-        return Entry(text)
+        return TableEntry(text)

@@ -14,7 +14,7 @@ SCREENFUL = 10
 
 
 @dataclass(frozen=True)
-class Entry:
+class TableEntry:
     """One cell.
 
     Attributes:
@@ -60,7 +60,7 @@ class Table:
     corner: str
     rows: Sequence[Head]
     columns: Sequence[Head]
-    entries: Sequence[Sequence[Entry | None]]
+    entries: Sequence[Sequence[TableEntry | None]]
     notes: Sequence[str] = ()
     family: str = ""
     choice: str = ""

@@ -40,7 +40,7 @@ from medground.storage.base import Safety
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptChunk:
     """What is kept of a chunk's predictions: transcripts by item id, failures, and the seal of the receipt."""
 
     transcripts: Mapping[str, Transcript]
@@ -90,7 +90,7 @@ class ChunkStore:
             return None
         return rows
 
-    def kept(self, chunk: Chunk) -> Kept | None:
+    def kept(self, chunk: Chunk) -> KeptChunk | None:
         """Return the predictions of a chunk that stand as written, or None."""
         files = self._said_files(chunk)
         receipt = self._receipt(files, chunk)
@@ -98,7 +98,7 @@ class ChunkStore:
             return None
         self._remove_journal(files)  # a kill may have come between the receipt and this
         transcripts = predictions.decode(*read_content(files, receipt))
-        return Kept({t.item_id: t for t in transcripts}, {f.item: f for f in receipt.failures}, receipt.seal)
+        return KeptChunk({t.item_id: t for t in transcripts}, {f.item: f for f in receipt.failures}, receipt.seal)
 
     def _pictures_stand(self, receipt: Receipt, chunk: Chunk) -> bool:
         item = changed(receipt, chunk.items)

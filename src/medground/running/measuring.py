@@ -12,12 +12,12 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass
 from typing import Any
 
-from medground.benchmarks.base import Measured, Measurer, Reading
+from medground.benchmarks.base import AskingMeasurer, Measured, Measurer
 from medground.benchmarks.requests import Answer, Answerer, Conversation, Outcomes, Transcript, in_lockstep
 from medground.errors import DataError, RunError
 from medground.running.allowance import Allowance
 from medground.running.cast import Cast
-from medground.running.chunk_store import ChunkStore, Kept
+from medground.running.chunk_store import ChunkStore, KeptChunk
 from medground.running.chunks import Failure
 from medground.running.options import Options
 from medground.running.plan import Chunk, TaskPlan
@@ -79,7 +79,7 @@ class Measuring:
         self._jobs: set[Future[None]] = set()
         self._errors: list[tuple[int, BaseException]] = []
         self._measurer: Measurer | None = None
-        self._reading: Reading | None = None
+        self._reading: AskingMeasurer | None = None
 
     def open(self) -> None:
         """Make what makes rows; a reading that asks is given its players."""
@@ -104,7 +104,7 @@ class Measuring:
             wait(jobs, return_when=FIRST_COMPLETED)
         return True
 
-    def _recalled(self, gathering: Gathering, kept: Kept, positions: range) -> list[Unit]:
+    def _recalled(self, gathering: Gathering, kept: KeptChunk, positions: range) -> list[Unit]:
         """Return units with what was said about them; those about which nothing was said have failed."""
         units = []
         for position in positions:

@@ -11,7 +11,7 @@ from medground.benchmarks.xbench.ceiling import ceiling
 from medground.benchmarks.xbench.measure import make_target
 from medground.benchmarks.xbench.pairs import Pairs
 from medground.benchmarks.xbench.protocol import PROTOCOLS, resolve_protocol
-from medground.benchmarks.xbench.rescore import Found, rows_from_maps
+from medground.benchmarks.xbench.rescore import ScoredMap, rows_from_maps
 from medground.datasets.base import Case
 from medground.imaging.regions import Region
 
@@ -33,7 +33,7 @@ def cases(n: int = 30, side: int = 1024) -> list[Case]:
 def test_the_ceiling_is_what_the_truth_scores_as_a_map() -> None:
     protocol, data = PROTOCOLS["xbench"], cases(8)
     maps = {c.case_id: c.regions["a"].mask_at((1024, 1024)).astype(np.float32) for c in data}
-    pairs = Pairs.of(rows_from_maps(data, ["a"], lambda c, _: Found(maps[c]), protocol), protocol)
+    pairs = Pairs.of(rows_from_maps(data, ["a"], lambda c, _: ScoredMap(maps[c]), protocol), protocol)
     np.testing.assert_array_equal(pairs.pointing("ceiling_"), pairs.pointing())
     np.testing.assert_allclose(pairs.ceiling[0], pairs.curves["dice"].max(axis=1))
 
@@ -41,7 +41,7 @@ def test_the_ceiling_is_what_the_truth_scores_as_a_map() -> None:
 def test_floor_rule_and_bilinear_map_disagree_and_centres_agree() -> None:
     data = cases()
     floor, centre = (
-        Pairs.of(rows_from_maps(data, ["a"], lambda *_: Found(np.ones((2, 2))), p), p)
+        Pairs.of(rows_from_maps(data, ["a"], lambda *_: ScoredMap(np.ones((2, 2))), p), p)
         for p in (PROTOCOLS["xbench"], resolve_protocol({"base": "xbench", "mask_resize": "centre"}))
     )
     # The first maximum of the truth lies outside the truth in most of these cases, though Dice is nearly perfect.
@@ -68,5 +68,5 @@ def test_a_region_that_vanishes_has_no_ceiling() -> None:
 @pytest.mark.parametrize("name", list(PROTOCOLS))
 def test_every_protocol_has_a_ceiling_above_its_floor(name: str) -> None:
     protocol = PROTOCOLS[name]
-    pairs = Pairs.of(rows_from_maps(cases(6, 256), ["a"], lambda *_: Found(np.ones((2, 2))), protocol), protocol)
+    pairs = Pairs.of(rows_from_maps(cases(6, 256), ["a"], lambda *_: ScoredMap(np.ones((2, 2))), protocol), protocol)
     assert (pairs.ceiling[0] >= pairs.floor[0]).all()

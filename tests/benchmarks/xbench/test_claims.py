@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from medground.benchmarks.xbench.claims import Claim, grounding_claims
+from medground.benchmarks.xbench.claims import ClaimResult, grounding_claims
 from medground.benchmarks.xbench.grounding import How
 from medground.benchmarks.xbench.pairs import Pairs
 from medground.benchmarks.xbench.protocol import resolve_protocol
-from medground.benchmarks.xbench.rescore import Found, rows_from_maps
+from medground.benchmarks.xbench.rescore import ScoredMap, rows_from_maps
 from medground.benchmarks.xbench.specs import specs
 from medground.datasets.base import Case
 from medground.imaging.regions import Region
@@ -38,7 +38,7 @@ def said(word: str) -> Decision:
 )
 def test_answers_follow_from_the_whole_and_its_parts(whole, classes, unsearched, answer):
     by_class = {f"f{i}": said(word) for i, word in enumerate(classes)}
-    claim = Claim(said(whole), by_class, unsearched=said(unsearched) if unsearched else None)
+    claim = ClaimResult(said(whole), by_class, unsearched=said(unsearched) if unsearched else None)
     assert claim.answer == answer
     assert claim.failing == [f for f, d in by_class.items() if d.word in {"worse", "equivalent"}]
     assert claim.untold == [f for f, d in by_class.items() if d.word == "cannot be told"]
@@ -54,7 +54,7 @@ def test_overlap_is_decided_on_the_cross_fitted_threshold_and_pointing_against_t
         )
         maps[f"c{i}"] = np.zeros((16, 16))
         maps[f"c{i}"][y : y + 4, x : x + 4] = 1
-    rows = rows_from_maps(cases, ["a"], lambda c, _: Found(maps[c]), PROTOCOL)
+    rows = rows_from_maps(cases, ["a"], lambda c, _: ScoredMap(maps[c]), PROTOCOL)
     known = {spec.name: spec for spec in specs(PROTOCOL)}
     claims = grounding_claims(Pairs.of(rows, PROTOCOL), ["a"], DEFAULTS, How(), known)
     assert claims["overlaps"].metric == "dice@crossfit"

@@ -13,7 +13,7 @@ from medground.benchmarks.comparing import compare_pairs
 from medground.benchmarks.xbench.compare import samples, shared_rows
 from medground.benchmarks.xbench.pairs import Pairs
 from medground.benchmarks.xbench.protocol import resolve_protocol
-from medground.benchmarks.xbench.rescore import Found, rows_from_maps
+from medground.benchmarks.xbench.rescore import ScoredMap, rows_from_maps
 from medground.datasets.base import Case
 from medground.errors import RunError
 from medground.imaging.regions import Region
@@ -40,7 +40,11 @@ def make_rows(seed: int, *, n: int = 30, skill: float = 0.0, seen: frozenset[str
         for f in FINDINGS:
             scores[f"c{i}", f] = float(own.normal() + 2 * skill * (f == finding))
     return rows_from_maps(
-        cases, FINDINGS, lambda c, f: Found(maps.get((c, f)), score=scores[c, f], probability=0.5), PROTOCOL, seen=seen
+        cases,
+        FINDINGS,
+        lambda c, f: ScoredMap(maps.get((c, f)), score=scores[c, f], probability=0.5),
+        PROTOCOL,
+        seen=seen,
     )
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from medground.benchmarks.xbench.pairs import Pairs
 from medground.benchmarks.xbench.protocol import PROTOCOLS, Protocol, resolve_protocol
-from medground.benchmarks.xbench.rescore import Found, rows_from_maps
+from medground.benchmarks.xbench.rescore import ScoredMap, rows_from_maps
 from medground.datasets.base import Case
 from medground.imaging.regions import Box, Region
 
@@ -25,7 +25,7 @@ def pairs_of(
 ) -> Pairs:
     """Score one map a case."""
     cases = [Case(name, NO_IMAGE, regions={finding: regions[name]}) for name in maps]
-    return Pairs.of(rows_from_maps(cases, [finding], lambda case, _: Found(maps[case]), protocol), protocol)
+    return Pairs.of(rows_from_maps(cases, [finding], lambda case, _: ScoredMap(maps[case]), protocol), protocol)
 
 
 def at_own_size(name: str, size: tuple[int, int]) -> Protocol:
@@ -54,7 +54,7 @@ class TestHeatmaps:
         findings = list(dict.fromkeys(item["class"] for item in items))
         # The golden thresholds maximise the mean over pairs; the default search maximises the printed macro mean.
         protocol = PROTOCOLS[name].model_copy(update={"search_mean": "pairs"})
-        return Pairs.of(rows_from_maps(cases, findings, lambda c, f: Found(maps.get((c, f))), protocol), protocol)
+        return Pairs.of(rows_from_maps(cases, findings, lambda c, f: ScoredMap(maps.get((c, f))), protocol), protocol)
 
     @pytest.mark.parametrize(
         ("name", "dice", "iou", "count"),
@@ -194,7 +194,7 @@ class TestAllForeground:
         size = (224, 224) if grid == "224" else "original"
         protocol = resolve_protocol({"base": "xbench", "box_rule": rule, "grid": size})
         everything = np.ones((1, 1))
-        rows = rows_from_maps(dataset.cases(), dataset.findings, lambda *_: Found(everything), protocol)
+        rows = rows_from_maps(dataset.cases(), dataset.findings, lambda *_: ScoredMap(everything), protocol)
         pairs = Pairs.of(rows, protocol)
         assert len(pairs) == expected["n"] == 984
         dice, iou = pairs.floor
@@ -224,7 +224,7 @@ class TestAllForeground:
             else ChestXDet(root, split="test", variant="chestx_det", shapes="boxes", missing="keep")
         )
         findings = list(expected["per_class"])
-        rows = rows_from_maps(dataset.cases(), findings, lambda *_: Found(np.ones((1, 1))), PROTOCOLS["xbench"])
+        rows = rows_from_maps(dataset.cases(), findings, lambda *_: ScoredMap(np.ones((1, 1))), PROTOCOLS["xbench"])
         pairs = Pairs.of(rows, PROTOCOLS["xbench"])
         assert len(pairs) == expected["n"]
         dice, iou = pairs.floor

@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from medground.benchmarks.xbench.measure import count, make_target
 from medground.benchmarks.xbench.pairs import Pairs, cluster_ids, hits, mean_over_groups, search_thresholds
 from medground.benchmarks.xbench.protocol import PROTOCOLS, Protocol, resolve_protocol
-from medground.benchmarks.xbench.rescore import Found, rows_from_maps
+from medground.benchmarks.xbench.rescore import ScoredMap, rows_from_maps
 from medground.datasets.base import Case
 from medground.imaging.geometry import Geometry
 from medground.imaging.regions import Region
@@ -107,7 +107,7 @@ def frame_of(maps: list[np.ndarray], masks: list[np.ndarray], protocol: Protocol
         Case(f"c{i}", Path("none.png"), patient_id=f"p{i}", regions={"x": Region.from_mask(mask)})
         for i, mask in enumerate(masks)
     ]
-    return rows_from_maps(cases, ["x"], lambda case, _: Found(maps[int(case[1:])]), protocol)
+    return rows_from_maps(cases, ["x"], lambda case, _: ScoredMap(maps[int(case[1:])]), protocol)
 
 
 def test_values_come_from_counting_pixels() -> None:
@@ -138,7 +138,7 @@ def test_a_vanished_region_an_invalid_and_an_absent_map_are_undefined_with_a_rea
     maps = {"c0": np.eye(4), "c1": np.array([[np.nan, 1.0]]), "c2": None, "c3": np.ones((2, 2)), "c4": np.eye(3)}
     regions = {"c0": tiny, "c1": large, "c2": large, "c3": large, "c4": large}
     cases = [Case(c, Path("x.png"), regions={"x": Region.from_mask(m)}) for c, m in regions.items()]
-    pairs = Pairs.of(rows_from_maps(cases, ["x"], lambda c, _: Found(maps[c]), protocol), protocol)
+    pairs = Pairs.of(rows_from_maps(cases, ["x"], lambda c, _: ScoredMap(maps[c]), protocol), protocol)
     assert pairs.frame["state"].to_list() == ["vanished", "invalid", "absent", "flat", "ok"]
     assert pairs.frame["reason"].is_null().to_list() == [False, False, False, True, True]
     assert np.isnan(pairs.pointing()[:3]).all()

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from medground.benchmarks.xbench.claims import Claim, grounding_claims, weakest
+from medground.benchmarks.xbench.claims import ClaimResult, grounding_claims, weakest
 from medground.benchmarks.xbench.grounding import How
 from medground.benchmarks.xbench.pairs import Pairs
 from medground.benchmarks.xbench.prior import enlarged
 from medground.benchmarks.xbench.protocol import resolve_protocol
-from medground.benchmarks.xbench.rescore import Found, rows_from_maps
+from medground.benchmarks.xbench.rescore import ScoredMap, rows_from_maps
 from medground.benchmarks.xbench.specs import specs
 from medground.datasets.base import Case
 from medground.imaging.regions import Region
@@ -37,8 +37,8 @@ def cases() -> list[Case]:
     return made
 
 
-def claims(cases: list[Case], maps) -> dict[str, Claim]:
-    rows = rows_from_maps(cases, FINDINGS, lambda c, f: Found(maps(c, f)), PROTOCOL)
+def claims(cases: list[Case], maps) -> dict[str, ClaimResult]:
+    rows = rows_from_maps(cases, FINDINGS, lambda c, f: ScoredMap(maps(c, f)), PROTOCOL)
     known = {spec.name: spec for spec in specs(PROTOCOL)}
     return grounding_claims(Pairs.of(rows, PROTOCOL), FINDINGS, DEFAULTS, How(), known)
 
@@ -66,7 +66,7 @@ def test_the_region_of_the_prior_is_the_cut_with_the_largest_mean_dice(cases: li
 
 
 def test_rows_hold_what_the_region_of_the_prior_covers(cases: list[Case], prior: ClassPrior) -> None:
-    rows = rows_from_maps(cases, FINDINGS, lambda *_: Found(np.ones((2, 2))), PROTOCOL)
+    rows = rows_from_maps(cases, FINDINGS, lambda *_: ScoredMap(np.ones((2, 2))), PROTOCOL)
     pairs = Pairs.of(rows, PROTOCOL)
     for row, dice in zip(rows.iter_rows(named=True), pairs.prior[0], strict=True):
         case = next(c for c in cases if c.case_id == row["case_id"])
@@ -97,7 +97,7 @@ def test_nobody_who_does_not_look_covers_the_finding(cases: list[Case], prior: C
 
 
 def test_a_constant_map_does_beat_marking_everything(cases: list[Case], prior: ClassPrior) -> None:
-    rows = rows_from_maps(cases, FINDINGS, lambda c, f: Found(prior.map_for(c, f)), PROTOCOL)
+    rows = rows_from_maps(cases, FINDINGS, lambda c, f: ScoredMap(prior.map_for(c, f)), PROTOCOL)
     old = rows.drop("prior_selected", "prior_inside")
     known = {spec.name: spec for spec in specs(PROTOCOL)}
     held = grounding_claims(Pairs.of(old, PROTOCOL), FINDINGS, DEFAULTS, How(), known)["overlaps"]
@@ -109,6 +109,8 @@ def test_of_several_floors_the_hardest_decides() -> None:
     made = {word: Decision(word, word) for word in words}
     for i, first in enumerate(words):
         for j, second in enumerate(words):
-            joined = weakest([Claim(made[first], {"a": made[second]}), Claim(made[second], {"a": made["better"]})])
+            joined = weakest(
+                [ClaimResult(made[first], {"a": made[second]}), ClaimResult(made[second], {"a": made["better"]})]
+            )
             assert joined.whole.word == words[max(i, j)]
             assert joined.by_class["a"].word == second

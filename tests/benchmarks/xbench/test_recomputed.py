@@ -11,7 +11,7 @@ import pytest
 from tests.benchmarks.xbench import oracle
 
 from medground.benchmarks.xbench.protocol import resolve_protocol
-from medground.benchmarks.xbench.rescore import Found, rows_from_maps
+from medground.benchmarks.xbench.rescore import ScoredMap, rows_from_maps
 from medground.benchmarks.xbench.summarise import SummaryOptions, summarise
 from medground.datasets.base import Case
 from medground.datasets.nih_chestxray14 import NihChestXray14
@@ -55,7 +55,7 @@ def drawn() -> tuple[list[Case], tuple[str, ...]]:
 
 def answers(
     cases: list[Case], findings: tuple[str, ...], seed: int
-) -> tuple[dict[str, str], dict[tuple[str, str], Found]]:
+) -> tuple[dict[str, str], dict[tuple[str, str], ScoredMap]]:
     """Return cases that could not be read, and an answer for each (case, finding): odd ones among them."""
     rng = np.random.default_rng(seed)
     failed = {case.case_id: "cut short" for k, case in enumerate(cases) if k % 17 == 3}
@@ -70,7 +70,7 @@ def answers(
             score = None if k % 15 == 6 else float(rng.integers(-4, 5)) / 2
             probability = None if k % 15 == 8 else float(rng.integers(0, 21)) / 20
             gone = k % 19 == 10
-            said[case.case_id, finding] = Found(None if gone else saliency, score=score, probability=probability)
+            said[case.case_id, finding] = ScoredMap(None if gone else saliency, score=score, probability=probability)
     return failed, said
 
 

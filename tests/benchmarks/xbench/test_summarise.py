@@ -13,7 +13,7 @@ from sklearn.metrics import average_precision_score, brier_score_loss, f1_score,
 
 from medground.benchmarks.xbench.pairs import Pairs
 from medground.benchmarks.xbench.protocol import PROTOCOLS, resolve_protocol
-from medground.benchmarks.xbench.rescore import Found, rows_from_maps
+from medground.benchmarks.xbench.rescore import ScoredMap, rows_from_maps
 from medground.benchmarks.xbench.summarise import SummaryOptions, summarise
 from medground.datasets.base import Case
 from medground.imaging.regions import Region
@@ -45,9 +45,9 @@ def make_cases(n: int = 40) -> list[Case]:
 def make_rows(seed: int = 0, seen: frozenset[str] = frozenset(), failed: dict[str, str] | None = None) -> pl.DataFrame:
     rng = np.random.default_rng(seed)
 
-    def lookup(case: str, finding: str) -> Found:
+    def lookup(case: str, finding: str) -> ScoredMap:
         array = rng.random((4, 4))
-        return Found(array, score=float(rng.normal()), probability=float(rng.integers(0, 11)) / 10)
+        return ScoredMap(array, score=float(rng.normal()), probability=float(rng.integers(0, 11)) / 10)
 
     return rows_from_maps(make_cases(), FINDINGS, lookup, PROTOCOL, failed=failed, seen=seen)
 
@@ -319,7 +319,7 @@ def test_auc_against_pointing_leaves_baselines_out_and_stands_on_shared_support(
 def test_every_named_protocol_can_summarise_rows_of_its_own() -> None:
     for protocol in PROTOCOLS.values():
         small = resolve_protocol(protocol.model_dump() | {"name": "x", "grid": (16, 16)})
-        rows = rows_from_maps(make_cases(6), FINDINGS, lambda *_: Found(np.eye(4)), small)
+        rows = rows_from_maps(make_cases(6), FINDINGS, lambda *_: ScoredMap(np.eye(4)), small)
         summary = summarise({("m", "d"): rows}, {}, {"d": FINDINGS}, SummaryOptions(small, 0, 0))
         assert f"dice@{small.fixed[0]:g}" in {c["metric"] for c in summary.to_json()["cells"]}
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from medground.benchmarks.results import Cell, Cells, Verdict
-from medground.benchmarks.xbench.claims import Claim
+from medground.benchmarks.xbench.claims import ClaimResult
 from medground.benchmarks.xbench.protocol import resolve_protocol
 from medground.benchmarks.xbench.verdicts import verdicts
 from medground.metrics.decide import Decision
@@ -32,16 +32,16 @@ def cell(metric: str, numbers: tuple[float | None, float | None, float | None], 
     return Cell(metric=metric, value=value, low=low, high=high, n=8, reason=reason, **place)
 
 
-def claim(word: str = "better", *, metric: str, classes: dict[str, str] | None = None, **more: Any) -> Claim:
+def claim(word: str = "better", *, metric: str, classes: dict[str, str] | None = None, **more: Any) -> ClaimResult:
     def said(word: str) -> Decision:
         return Decision(word, "the figures decide", 0.02, enough=word != "cannot be told")  # type: ignore[arg-type]
 
     by_class = {finding: said(each) for finding, each in (classes or {"Mass": "better", "Nodule": "better"}).items()}
     unsearched = said(more["unsearched"]) if "unsearched" in more else None
-    return Claim(said(word), by_class, metric, 0.02, unsearched)
+    return ClaimResult(said(word), by_class, metric, 0.02, unsearched)
 
 
-def claims(**changes: Claim) -> dict[str, Claim]:
+def claims(**changes: ClaimResult) -> dict[str, ClaimResult]:
     return {
         "recognises": claim(metric="auc"),
         "points": claim(metric="pointing"),
@@ -53,8 +53,8 @@ def answered(changes: dict[str, Any] | None = None, **more: Any) -> dict[str, Ve
     cells = [cell(metric, values) for metric, values in (GOOD | (changes or {})).items()]
     task = {"model": "M", "dataset": "D", "findings": ["Mass", "Nodule"], "seen": None, "cases_seen": 0}
     task |= {"states": {"ok": 8}}
-    said = claims(**{question: c for question, c in more.items() if isinstance(c, Claim)})
-    task |= {key: value for key, value in more.items() if not isinstance(value, Claim)}
+    said = claims(**{question: c for question, c in more.items() if isinstance(c, ClaimResult)})
+    task |= {key: value for key, value in more.items() if not isinstance(value, ClaimResult)}
     return {v.question: v for v in verdicts(Cells(cells), [task], PROTOCOL, {("M", "D"): said})}
 
 

@@ -26,7 +26,7 @@ Rules = Mapping[str, Rule]
 
 
 @dataclass(frozen=True)
-class Claim:
+class ClaimResult:
     """One question about one model on one dataset.
 
     Attributes:
@@ -61,7 +61,7 @@ class Claim:
         return "in part" if answer == "yes" and (self.failing or unsearched) else answer
 
 
-def recognition_claim(answers: LabelAnswers, rules: Rules, how: How, spec: MetricSpec) -> Claim:
+def recognition_claim(answers: LabelAnswers, rules: Rules, how: How, spec: MetricSpec) -> ClaimResult:
     """Hold the AUC against guessing: over classes, and class by class."""
     parts = [of_auc(answers.labels[:, k], answers.scores[:, k], answers.by) for k in range(len(answers.findings))]
     rule = decide.rule_of(spec, rules)
@@ -72,12 +72,12 @@ def recognition_claim(answers: LabelAnswers, rules: Rules, how: How, spec: Metri
     whole = decided(lambda: estimate_macro(parts, MACRO_RANKING, how.level))
     known = zip(answers.findings, parts, strict=True)
     each = {f: decided(lambda p=p: estimate(p, AUC, how.level)) for f, p in known if p.value is not None}  # type: ignore[misc]  # a default argument
-    return Claim(whole, each, spec.name, rule.margin)
+    return ClaimResult(whole, each, spec.name, rule.margin)
 
 
 def grounding_claims(
     pairs: Pairs, findings: Sequence[str], rules: Rules, how: How, specs: Mapping[str, MetricSpec]
-) -> dict[str, Claim]:
+) -> dict[str, ClaimResult]:
     """Hold pointing against the class prior, and Dice against marking everything and the class prior's region.
 
     To cover a finding better than marking everything shows no look at the picture: a map that always marks where the
@@ -91,7 +91,7 @@ def grounding_claims(
     values = grounding_values(pairs)
     overlap = "dice@crossfit" if "dice@crossfit" in values else "dice@best"
 
-    def against(own: str, *floors: str) -> Claim:
+    def against(own: str, *floors: str) -> ClaimResult:
         given = [_claim(own, f, values, pairs, findings, rules, how, specs) for f in floors if _known(values, f)]
         return weakest(given)
 
@@ -106,7 +106,7 @@ def _known(values: Mapping[str, Floats], floor: str) -> bool:
     return floor in {"dice_floor", "pointing_prior"} or bool(np.isfinite(values.get(floor, np.nan)).any())
 
 
-def weakest(claims: Sequence[Claim]) -> Claim:
+def weakest(claims: Sequence[ClaimResult]) -> ClaimResult:
     """Join claims about one figure beside several floors: it is better where it is better than every floor."""
     findings = dict.fromkeys(finding for claim in claims for finding in claim.by_class)
     by_class = {f: decide.hardest([c.by_class[f] for c in claims if f in c.by_class]) for f in findings}
@@ -122,7 +122,7 @@ def _claim(
     rules: Rules,
     how: How,
     specs: Mapping[str, MetricSpec],
-) -> Claim:
+) -> ClaimResult:
     spec = specs[own]
     rule = decide.rule_of(spec, rules)
     first, second = values[own], values[floor]
@@ -140,7 +140,7 @@ def _claim(
         whole = _compared(first, second, pairs, both, how)
     corrected = zip(each, correct(list(each.values()), "findings", how.seed), strict=True)
     decisions = {finding: decide.decide_beside(d, spec, rule) for finding, d in corrected}
-    return Claim(decide.decide_beside(whole, spec, rule), decisions, own, rule.margin)
+    return ClaimResult(decide.decide_beside(whole, spec, rule), decisions, own, rule.margin)
 
 
 def _compared(first: Floats, second: Floats, pairs: Pairs, mask: np.ndarray, how: How) -> Difference:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from medground.benchmarks.results import Summary
 from medground.benchmarks.xbench.pairs import Pairs
 from medground.benchmarks.xbench.protocol import Protocol
-from medground.benchmarks.xbench.rescore import Found, rows_from_maps
+from medground.benchmarks.xbench.rescore import ScoredMap, rows_from_maps
 from medground.benchmarks.xbench.summarise import SummaryOptions, summarise
 from medground.datasets.base import Case, Dataset
 from medground.datasets.manifest import Manifest
@@ -86,8 +86,8 @@ def score_maps(dataset: Dataset, maps: Mapping[str, NDArray[Any]], protocol: Pro
         if case_id in frames:
             hold_shape((maps[name].shape[0], maps[name].shape[1]), frames[case_id], name)
 
-    def lookup(case_id: str, finding: str) -> Found:
-        return Found(known.get((case_id, finding)), absent="no map of this case and finding")
+    def lookup(case_id: str, finding: str) -> ScoredMap:
+        return ScoredMap(known.get((case_id, finding)), absent="no map of this case and finding")
 
     rows = rows_from_maps(cases, findings, lookup, protocol)
     cards = {MAPS: ModelInfo("Maps made elsewhere", kind="unknown")}

@@ -42,7 +42,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Counts:
+class MapCounts:
     """Sufficient statistics of one map on one target; field names are the columns of a row."""
 
     state: State
@@ -80,7 +80,7 @@ def on_grid(
     return values, None if seen.all() else seen
 
 
-def count(saliency: NDArray[np.floating[Any]], geometry: Geometry, target: Target, protocol: Protocol) -> Counts:
+def count(saliency: NDArray[np.floating[Any]], geometry: Geometry, target: Target, protocol: Protocol) -> MapCounts:
     """Measure one map on one target.
 
     Args:
@@ -93,11 +93,11 @@ def count(saliency: NDArray[np.floating[Any]], geometry: Geometry, target: Targe
     what = state(values, seen)
     top = peak(values, seen)
     if what == "invalid" or top is None:
-        return Counts("invalid", "the map holds NaN or infinite values")
+        return MapCounts("invalid", "the map holds NaN or infinite values")
     if not target.mask.any():
-        return Counts("vanished", f"the region has no pixel at {target.size[0]}x{target.size[1]}")
+        return MapCounts("vanished", f"the region has no pixel at {target.size[0]}x{target.size[1]}")
     chosen, inside = _sweep(_normalised(values, seen, protocol), target.mask, protocol)
-    return Counts(
+    return MapCounts(
         state=what,
         ties=top.ties,
         ties_inside=pointing(values, target.wide, "any", seen).inside,

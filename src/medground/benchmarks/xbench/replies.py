@@ -106,7 +106,7 @@ def keeps_replies(entry: Entry | Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptReplies:
     """What was kept of the replies about one finding.
 
     Attributes:
@@ -120,7 +120,7 @@ class Kept:
     form: BoxFormat
 
     @classmethod
-    def of(cls, record: Mapping[str, Any]) -> Kept:
+    def of(cls, record: Mapping[str, Any]) -> KeptReplies:
         """Return what a record holds."""
         presence, place = (None if name not in record else Reply.of(record[name]) for name in ("presence", "place"))
         return cls(presence, place, record.get("box_format", "thousandths"))
@@ -144,7 +144,7 @@ def read_again(
     boxes = dict(told.boxes)
     maps, drawn = None if told.maps is None else list(told.maps), dict[str, NDArray[np.generic]]()
     for place, record in answer.values.get("replies", {}).items():
-        j, kept = int(place), Kept.of(record)
+        j, kept = int(place), KeptReplies.of(record)
         unread = ""
         if kept.presence is not None:
             scores[j], unread = reader.presence(findings[j], kept.presence)

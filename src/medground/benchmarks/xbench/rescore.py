@@ -18,7 +18,7 @@ from medground.imaging.geometry import Geometry
 NO_MAP: NDArray[np.float32] = np.full((1, 1), np.nan, dtype=np.float32)
 
 
-class Found(NamedTuple):
+class ScoredMap(NamedTuple):
     """What is known of one (case, finding).
 
     Attributes:
@@ -38,7 +38,7 @@ class Found(NamedTuple):
     origin: tuple[str, str] | None = None
 
 
-Lookup = Callable[[str, str], Found]
+Lookup = Callable[[str, str], ScoredMap]
 
 
 def rows_from_maps(

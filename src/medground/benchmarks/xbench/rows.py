@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from medground.benchmarks.base import Measured
 from medground.benchmarks.xbench.boxes import BOX_COLUMNS, box_columns
 from medground.benchmarks.xbench.ceiling import ceiling
-from medground.benchmarks.xbench.measure import Counts, count, make_target
+from medground.benchmarks.xbench.measure import MapCounts, count, make_target
 from medground.benchmarks.xbench.prior import PriorCounts
 from medground.benchmarks.xbench.protocol import Protocol
 from medground.datasets.base import Case
@@ -151,14 +151,14 @@ class MapMeasurer:
         }
         place |= dict(zip(("map_file", "map_sha256"), inferred.origin.get(j, (None, None)), strict=True))
         if inferred.maps is None or j in inferred.absent:
-            counts = Counts("absent", inferred.absent.get(j, "the model gives no maps"))
+            counts = MapCounts("absent", inferred.absent.get(j, "the model gives no maps"))
         else:
             counts = count(inferred.maps[j], inferred.geometry, target, self.protocol)
         beside = self.prior.counts(case_id, finding, target) | ceiling(region, target, self.protocol)
         return place | beside | _columns(counts)
 
 
-def _columns(counts: Counts) -> dict[str, Any]:
+def _columns(counts: MapCounts) -> dict[str, Any]:
     return {f.name: getattr(counts, f.name) for f in fields(counts)}
 
 

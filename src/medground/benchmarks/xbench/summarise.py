@@ -11,7 +11,7 @@ import polars as pl
 
 from medground.benchmarks.results import Cell, Cells, ModelFacts, Summary, frame, with_floors
 from medground.benchmarks.xbench.boxes import box_cells
-from medground.benchmarks.xbench.claims import Claim, grounding_claims, recognition_claim
+from medground.benchmarks.xbench.claims import ClaimResult, grounding_claims, recognition_claim
 from medground.benchmarks.xbench.glance import glance, legend
 from medground.benchmarks.xbench.grounding import How, grounding_cells
 from medground.benchmarks.xbench.items import ITEMS, SCHEMA as PAIR_SCHEMA, pair_items
@@ -58,7 +58,7 @@ class _Parts:
     thresholds: list[dict[str, Any]] = field(default_factory=list)
     reliability: list[dict[str, Any]] = field(default_factory=list)
     tasks: list[dict[str, Any]] = field(default_factory=list)
-    claims: dict[tuple[str, str], dict[str, Claim]] = field(default_factory=dict)
+    claims: dict[tuple[str, str], dict[str, ClaimResult]] = field(default_factory=dict)
     items: list[pl.DataFrame] = field(default_factory=list)
     operating: list[dict[str, Any]] = field(default_factory=list)
     subgroups: list[dict[str, Any]] = field(default_factory=list)

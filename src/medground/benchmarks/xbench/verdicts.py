@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from medground.benchmarks.results import Answer, Cell, Cells, Verdict
-from medground.benchmarks.xbench.claims import Claim
+from medground.benchmarks.xbench.claims import ClaimResult
 from medground.benchmarks.xbench.protocol import Protocol
 from medground.benchmarks.xbench.specs import fixed
 
@@ -39,7 +39,7 @@ _SAYS: Mapping[str, Mapping[Answer, str]] = {
     },
 }
 
-Claims = Mapping[tuple[str, str], Mapping[str, Claim]]
+Claims = Mapping[tuple[str, str], Mapping[str, ClaimResult]]
 
 
 def verdicts(cells: Cells, tasks: Sequence[Mapping[str, Any]], protocol: Protocol, claims: Claims) -> list[Verdict]:
@@ -63,7 +63,7 @@ class _Task:
     cells: Cells
     task: Mapping[str, Any]
     protocol: Protocol
-    claims: Mapping[str, Claim]
+    claims: Mapping[str, ClaimResult]
 
     def verdicts(self) -> Iterator[Verdict]:
         for question, claim in self.claims.items():
@@ -102,7 +102,7 @@ class _Task:
             metric=metric,
         )
 
-    def _roles(self, question: str, claim: Claim) -> dict[str, Cell | None]:
+    def _roles(self, question: str, claim: ClaimResult) -> dict[str, Cell | None]:
         if question == "recognises":
             return {"headline": self._find(claim.metric, "macro")}
         if question == "points":
@@ -120,7 +120,7 @@ class _Task:
         values = {metric: cell.value for metric in metrics if (cell := self._find(metric)) and cell.value is not None}
         return max(values, key=lambda metric: values[metric], default=metrics[0])
 
-    def _verdict(self, question: str, claim: Claim, roles: Mapping[str, Cell | None]) -> Verdict:
+    def _verdict(self, question: str, claim: ClaimResult, roles: Mapping[str, Cell | None]) -> Verdict:
         headline = roles["headline"]
         notes = {
             "seen": bool(self.task["seen"] or self.task["cases_seen"]),
@@ -140,7 +140,7 @@ class _Task:
             notes=tuple(code for code, holds in notes.items() if holds),
         )
 
-    def _because(self, question: str, claim: Claim) -> str:
+    def _because(self, question: str, claim: ClaimResult) -> str:
         answer = claim.answer
         if answer == "cannot be told":
             return f"{claim.whole.because[:1].upper()}{claim.whole.because[1:]}."

@@ -1,6 +1,7 @@
 """The two forms of a manifest: JSON lines, one case a line, and CSV, one finding or region a row.
 
-Both become :class:`Entry` objects. Every key is known; a misspelt one is a problem that names the nearest right one.
+Both become :class:`ManifestEntry` objects. Every key is known; a misspelt one is a problem that names the nearest right
+one.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class Shape(NamedTuple):
 
 
 @dataclass
-class Entry:
+class ManifestEntry:
     """One case as the table writes it."""
 
     where: str
@@ -80,7 +81,7 @@ class Entry:
             self.labels[finding] = before if present is None else present
 
 
-def read_entries(path: Path, ledger: Ledger, traits: Sequence[str] = ()) -> list[Entry]:
+def read_entries(path: Path, ledger: Ledger, traits: Sequence[str] = ()) -> list[ManifestEntry]:
     """Return the cases of a ``.jsonl`` or ``.csv`` table; what cannot be read goes to the ledger.
 
     Args:
@@ -103,7 +104,7 @@ def read_entries(path: Path, ledger: Ledger, traits: Sequence[str] = ()) -> list
     raise DatasetError("a manifest is of an unknown kind", where=path, expected="a .csv or .jsonl file")
 
 
-def _from_json_lines(name: str, content: str, ledger: Ledger) -> Iterator[Entry]:
+def _from_json_lines(name: str, content: str, ledger: Ledger) -> Iterator[ManifestEntry]:
     # Not splitlines(): a line of JSON may hold the separators of Unicode.
     for line, text in enumerate(re.split(r"\r\n|\n|\r", content), start=1):
         where = f"{name} line {line}"
@@ -122,13 +123,13 @@ def _from_json_lines(name: str, content: str, ledger: Ledger) -> Iterator[Entry]
             yield entry
 
 
-def _entry_of(record: Mapping[str, Any], where: str, ledger: Ledger) -> Entry | None:
+def _entry_of(record: Mapping[str, Any], where: str, ledger: Ledger) -> ManifestEntry | None:
     image, case_id = record.get("image", ""), _text(record.get("case_id"))
     if not isinstance(image, str) or not (image.strip() or case_id):
         ledger.problem("a case has no image", f"{where}, image", expected="a path below the root", got=image)
         return None
     # A case with an id and no image is one whose picture is missing: maps made elsewhere need none.
-    entry = Entry(where, image.strip(), case_id or Path(image.strip()).stem)
+    entry = ManifestEntry(where, image.strip(), case_id or Path(image.strip()).stem)
     entry.patient_id, entry.view = _text(record.get("patient_id")), _text(record.get("view"))
     entry.traits = {
         name: text for name, value in _by_finding(record, "traits", where, ledger) if (text := _text(value))
@@ -150,14 +151,14 @@ def _entry_of(record: Mapping[str, Any], where: str, ledger: Ledger) -> Entry | 
     return entry
 
 
-def _from_csv(path: Path, ledger: Ledger, traits: Sequence[str]) -> list[Entry]:
+def _from_csv(path: Path, ledger: Ledger, traits: Sequence[str]) -> list[ManifestEntry]:
     frame = read_all(path)
     if not _keys_known(frame.columns, (*CSV_COLUMNS, *traits[len(TRAITS) :]), f"{path.name} header", ledger):
         return []
     if not {"image", "case_id"} & set(frame.columns):
         ledger.problem("a manifest has no column 'image'", path.name, expected=", ".join(CSV_COLUMNS))
         return []
-    entries: dict[str, Entry] = {}
+    entries: dict[str, ManifestEntry] = {}
     for line, row in enumerate(frame.iter_rows(named=True), start=2):
         where = f"{path.name} row {line}"
         image = row.get("image") or ""
@@ -166,7 +167,7 @@ def _from_csv(path: Path, ledger: Ledger, traits: Sequence[str]) -> list[Entry]:
             ledger.problem("a case has no image", f"{where}, column image", expected="a path below the root")
             continue
         own = {name: value for name in traits if (value := row.get(name))}
-        new = Entry(where, image, case_id, row.get("patient_id"), row.get("view"), own)
+        new = ManifestEntry(where, image, case_id, row.get("patient_id"), row.get("view"), own)
         entry = entries.setdefault(case_id, new)
         told, tells = ((e.image, e.patient_id, e.view, *e.traits.items()) for e in (entry, new))
         if told != tells:
@@ -177,7 +178,7 @@ def _from_csv(path: Path, ledger: Ledger, traits: Sequence[str]) -> list[Entry]:
     return list(entries.values())
 
 
-def _add_row(entry: Entry, row: Mapping[str, str | None], where: str, ledger: Ledger) -> None:
+def _add_row(entry: ManifestEntry, row: Mapping[str, str | None], where: str, ledger: Ledger) -> None:
     """Add the label and the shapes of one CSV row to its case."""
     filled = [name for name in (*CORNERS, *SIDES, "label", "polygon", "mask", "rle") if row.get(name) is not None]
     finding = row.get("finding")
@@ -195,7 +196,7 @@ def _add_row(entry: Entry, row: Mapping[str, str | None], where: str, ledger: Le
             entry.shapes.append(Shape(finding, kind, parse([cell or "" for cell in cells]), frame, place))
 
 
-def _add_label(entry: Entry, finding: str, text: str | None, where: str, ledger: Ledger) -> None:
+def _add_label(entry: ManifestEntry, finding: str, text: str | None, where: str, ledger: Ledger) -> None:
     present = truth(text)
     if text is not None and present is None:
         ledger.problem("a label is not 1 or 0", where, expected="1, 0 or empty", got=text)

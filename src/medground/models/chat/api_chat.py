@@ -20,8 +20,8 @@ from medground.models.chat import structured
 from medground.models.chat.remote import wire
 from medground.models.chat.remote.cache import ReplyCache, cache_file
 from medground.models.chat.remote.client import Client, Patience
-from medground.models.chat.remote.ledger import Ledger, read_prices
-from medground.models.chat.remote.limits import Concurrency, Cost, Rate, Turns
+from medground.models.chat.remote.ledger import RequestLedger, read_prices
+from medground.models.chat.remote.limits import Concurrency, Cost, RateLimit, Turns
 from medground.models.chat.remote.upload import is_here
 from medground.spending import Budget, StopRunError, budget_of_the_run
 
@@ -114,9 +114,9 @@ class ApiChat:
         self._limit_name, self._leave_out, self._extra = limit_name, sorted(leave_out or ()), dict(extra or {})
         self._schemas: bool | None = None if structured == "auto" else False
         self.capabilities = _capabilities(images, tools)
-        self.ledger = Ledger(read_prices(prices, model) if prices else None)
+        self.ledger = RequestLedger(read_prices(prices, model) if prices else None)
         self._budgets = self._shared_budgets(Budget(budget_tokens, budget_money))
-        self._tokens = Rate(tokens_per_minute)
+        self._tokens = RateLimit(tokens_per_minute)
         limit = Concurrency(concurrency, start=min(concurrency, 8))
         patience = Patience(max_tries, timeout, max_wait, base_wait)
         self._client = Client(self.base_url, key_env, patience, limit, requests_per_minute, self.ledger, run_deadline)
@@ -312,7 +312,7 @@ class ApiChat:
         self._closing()
 
 
-def _close(client: Client, cache: ReplyCache | None, ledger: Ledger, model: str) -> None:
+def _close(client: Client, cache: ReplyCache | None, ledger: RequestLedger, model: str) -> None:
     """Close what is open; what was asked is added as a line to the ledger beside the cache."""
     client.close()
     if cache is None:

@@ -30,7 +30,7 @@ LONGEST_PLACE = 48
 
 
 @dataclass(frozen=True)
-class Place:
+class AnsweredPlace:
     """Where the model says that an answer lies.
 
     Attributes:
@@ -104,7 +104,7 @@ class Engine:
                 replies[open_[row]] = self._told(asked[row], places[row], generated, options)
         return replies
 
-    def _groups(self, places: Sequence[Place]) -> list[tuple[list[int], Decoding]]:
+    def _groups(self, places: Sequence[AnsweredPlace]) -> list[tuple[list[int], Decoding]]:
         """Return the rows that a decoding can work on; where it needs a region and none is there, plain decoding."""
         if not self.decoding.needs_region:
             return [(list(range(len(places))), self.decoding)] if places else []
@@ -118,23 +118,23 @@ class Engine:
         conversations: Sequence[Sequence[Message]],
         asked: Sequence[Encoded],
         regions: Sequence[Mask | None] | None,
-    ) -> list[Place]:
+    ) -> list[AnsweredPlace]:
         """Return the place of every conversation: located where it is needed, or as given."""
         if not asked or not (self.grounded or self.decoding.needs_region):
-            return [Place(None) for _ in asked]
+            return [AnsweredPlace(None) for _ in asked]
         if regions is not None and not self.grounded:
-            return [Place(region) for region in regions]
+            return [AnsweredPlace(region) for region in regions]
         located = self.locate(conversations, asked)
         if not self.grounded:  # the place served to highlight it; the answer begins with the answer
-            located = [Place(place.mask) for place in located]
+            located = [AnsweredPlace(place.mask) for place in located]
         if regions is None:
             return located
-        return [Place(region, place.tokens) for region, place in zip(regions, located, strict=True)]
+        return [AnsweredPlace(region, place.tokens) for region, place in zip(regions, located, strict=True)]
 
     @torch.no_grad()
     def locate(
         self, conversations: Sequence[Sequence[Message]], encoded: Sequence[Encoded] | None = None
-    ) -> list[Place]:
+    ) -> list[AnsweredPlace]:
         """Return where the model says that the answers lie: the first of LobA's two passes.
 
         Args:
@@ -143,7 +143,7 @@ class Engine:
         """
         seg = self.backbone.seg
         if seg is None:
-            return [Place(None) for _ in conversations]
+            return [AnsweredPlace(None) for _ in conversations]
         if encoded is None or not self.grounded:
             tried = [self.backbone.encode(conversation, locate=True) for conversation in conversations]
             encoded = [e for e in tried if isinstance(e, Encoded)]
@@ -151,12 +151,12 @@ class Engine:
         generated = generate(
             self.backbone.runner, prompt, Plain(), limit=LONGEST_PLACE, ends=(seg, *self.backbone.ends), follow=True
         )
-        places = [Place(None) for _ in encoded]
+        places = [AnsweredPlace(None) for _ in encoded]
         states = {row: m.hidden for row, m in enumerate(generated) if m.ended == seg and m.hidden is not None}
         if states:
             masks = self.backbone.masks(torch.stack(list(states.values())), [encoded[row] for row in states])
             for row, mask in zip(states, masks, strict=True):
-                places[row] = Place(mask, (*generated[row].tokens, seg))
+                places[row] = AnsweredPlace(mask, (*generated[row].tokens, seg))
         return places
 
     def located(self, conversations: Sequence[Sequence[Message]]) -> list[Mask | None]:
@@ -198,7 +198,7 @@ class Engine:
         )
         return self.backbone.masks(state.hidden[:, -1], encoded)
 
-    def _prompt(self, encoded: Sequence[Encoded], places: Sequence[Place] | None = None) -> Prompt:
+    def _prompt(self, encoded: Sequence[Encoded], places: Sequence[AnsweredPlace] | None = None) -> Prompt:
         """Return prompts as one batch, padded on the left; places that were said stand after them."""
         tokens = [place.tokens for place in places] if places else [()] * len(encoded)
         rows = [[*e.ids, *ids] for e, ids in zip(encoded, tokens, strict=True)]
@@ -217,7 +217,9 @@ class Engine:
             *self._highlighted(places, device),
         )
 
-    def _highlighted(self, places: Sequence[Place] | None, device: torch.device) -> tuple[Tensor | None, Tensor | None]:
+    def _highlighted(
+        self, places: Sequence[AnsweredPlace] | None, device: torch.device
+    ) -> tuple[Tensor | None, Tensor | None]:
         """Return the places as image tokens and as pixels of the input, or None where there are none."""
         masks = [place.mask for place in places or () if place.mask is not None]
         if not masks or len(masks) < len(places or ()):
@@ -229,7 +231,7 @@ class Engine:
     def _generate(
         self,
         encoded: Sequence[Encoded],
-        places: Sequence[Place],
+        places: Sequence[AnsweredPlace],
         decoding: Decoding,
         options: GenerationOptions,
         seeds: Sequence[int],
@@ -246,7 +248,7 @@ class Engine:
             seeds=seeds,
         )
 
-    def _told(self, asked: Encoded, place: Place, generated: Generated, options: GenerationOptions) -> Reply:
+    def _told(self, asked: Encoded, place: AnsweredPlace, generated: Generated, options: GenerationOptions) -> Reply:
         """Return the reply, cut at a stop text."""
         text = self.backbone.text([*place.tokens, *generated.tokens])
         cuts = [text.find(stop) for stop in options.stop if stop in text]
@@ -326,7 +328,7 @@ class Engine:
         return looked[looked.numel() - side * side :].view(side, side).double().cpu().numpy()
 
     def _scores(
-        self, encoded: Encoded, place: Place, decoding: Decoding, ids: Sequence[Sequence[int]]
+        self, encoded: Encoded, place: AnsweredPlace, decoding: Decoding, ids: Sequence[Sequence[int]]
     ) -> NDArray[np.float64]:
         """Return the log-probabilities of several continuations of one prompt."""
         longest = max(map(len, ids))

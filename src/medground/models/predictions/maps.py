@@ -41,7 +41,7 @@ _Box = tuple[Sequence[float], tuple[int, int], float]
 
 
 @dataclass(frozen=True)
-class Found:
+class LocatedMap:
     """One map.
 
     Attributes:
@@ -70,7 +70,7 @@ class Maps:
             raise DataError("the maps are not there", where=root, fix="correct the path of the maps")
         self.root = root
         self.remarks: list[str] = []
-        self._known: dict[str, Callable[[], Found]] = {}
+        self._known: dict[str, Callable[[], LocatedMap]] = {}
         self._files: dict[str, str] = {}
         read = self._folder if root.is_dir() else {".json": self._json, ".npz": self._archive}.get(root.suffix.lower())
         if read is None:
@@ -83,7 +83,7 @@ class Maps:
         """What the source calls its maps."""
         return list(self._known)
 
-    def read(self, name: str, size: tuple[int, int] | None = None) -> Found:
+    def read(self, name: str, size: tuple[int, int] | None = None) -> LocatedMap:
         """Return one map.
 
         Args:
@@ -99,7 +99,7 @@ class Maps:
             hold_shape((found.values.shape[0], found.values.shape[1]), size, name)
         return found
 
-    def _add(self, name: str, read: Callable[[], Found], where: str) -> None:
+    def _add(self, name: str, read: Callable[[], LocatedMap], where: str) -> None:
         if name in self._known:
             raise DataError(
                 "a map is there twice", where=f"{self._files[name]}, {where}", got=name, fix="keep one of them"
@@ -129,13 +129,13 @@ class Maps:
         self.remarks += [f"{path.name}: a table {remark}" for remark in table.remarks]
         return table
 
-    def _file(self, name: str) -> Callable[[], Found]:
-        def read() -> Found:
+    def _file(self, name: str) -> Callable[[], LocatedMap]:
+        def read() -> LocatedMap:
             path = resolve_inside(self.root, name)
             if not path.is_file():
                 raise ImageError("maps.csv names a file that is not there", where=path.name)
             values, digest = read_file(path)
-            return Found(values, (str(path.relative_to(self.root.resolve())), digest))
+            return LocatedMap(values, (str(path.relative_to(self.root.resolve())), digest))
 
         return read
 
@@ -150,11 +150,11 @@ class Maps:
         for name in entries:
             self._add(name, self._member(name), name)
 
-    def _member(self, name: str) -> Callable[[], Found]:
-        def read() -> Found:
+    def _member(self, name: str) -> Callable[[], LocatedMap]:
+        def read() -> LocatedMap:
             try:
                 with np.load(self.root, allow_pickle=False) as archive:
-                    return Found(checked(archive[name], name))
+                    return LocatedMap(checked(archive[name], name))
             except ImageError:
                 raise
             except Exception as error:  # a damaged file can raise anything in the decoders
@@ -217,25 +217,25 @@ def checked(array: NDArray[Any], where: str) -> Map:
     return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
 
 
-def _nested(value: Any, name: str) -> Found:
+def _nested(value: Any, name: str) -> LocatedMap:
     try:
         # null stands for NaN, which JSON does not have.
-        return Found(checked(np.array(value, dtype=np.float64), name))
+        return LocatedMap(checked(np.array(value, dtype=np.float64), name))
     except (TypeError, ValueError) as error:
         raise ImageError("a heat map is not a picture of numbers", where=name, got=str(error)[:120]) from error
 
 
-def _mask(code: Mapping[str, Any], name: str) -> Found:
+def _mask(code: Mapping[str, Any], name: str) -> LocatedMap:
     """Return a mask of CheXlocalize's segmentations; its size is [height, width]."""
     size, counts = code.get("size"), code.get("counts")
     if not isinstance(size, list) or len(size) != 2 or not isinstance(counts, (str, list)):
         raise ImageError("a mask is malformed", where=name, expected="size: [h, w] and counts", got=str(code)[:80])
     frame = rle.checked_size(size[::-1])
     runs = rle.counts_from_string(counts) if isinstance(counts, str) else counts
-    return Found(rle.mask_from_counts(runs, frame).astype(np.float64))
+    return LocatedMap(rle.mask_from_counts(runs, frame).astype(np.float64))
 
 
-def _drawn(boxes: Sequence[_Box], name: str) -> Found:
+def _drawn(boxes: Sequence[_Box], name: str) -> LocatedMap:
     """Return predicted boxes as a map in their own frame: the highest score of the boxes over a pixel, else 0."""
     frames = {frame for _, frame, _ in boxes}
     if len(frames) != 1:
@@ -249,7 +249,7 @@ def _drawn(boxes: Sequence[_Box], name: str) -> Found:
         drawn = np.maximum(drawn, np.where(mask, score, 0.0))
     sides = np.array([*frame, *frame])
     shares = [[*np.clip(np.asarray(corners) / sides, 0.0, 1.0).tolist(), score] for corners, _, score in boxes]
-    return Found(drawn, boxes=shares)
+    return LocatedMap(drawn, boxes=shares)
 
 
 def _number(text: str | None, where: str) -> float:

@@ -8,7 +8,7 @@ from medground.benchmarks.printing import interval, text
 from medground.benchmarks.results import Cell
 from medground.metrics.spec import MetricSpec
 from medground.reporting.runs import Run
-from medground.reporting.tables import Entry, Head, Table
+from medground.reporting.tables import Head, Table, TableEntry
 
 #: History mode -> how a reader calls it.
 HISTORIES = {"without_gt": "own history", "with_gt": "reference history", "simulator": "simulated user"}
@@ -95,11 +95,11 @@ def called(dataset: str) -> str:
     return f"{base}, {HISTORIES[mode]}" if mode in HISTORIES else dataset
 
 
-def _entry(spec: MetricSpec, cell: Cell | None) -> Entry | None:
+def _entry(spec: MetricSpec, cell: Cell | None) -> TableEntry | None:
     if cell is None:
         return None
     left = [f"{cell.failed} undecided"] if cell.failed else []
     if cell.value is None:
-        return Entry("", note=cell.reason or "undefined")
+        return TableEntry("", note=cell.reason or "undefined")
     note = ", ".join([f"n {cell.n}", *left]) if cell.low is not None or left else ""
-    return Entry(text(spec, cell.value), interval(spec, cell.low, cell.high), note, spec.scale * cell.value)
+    return TableEntry(text(spec, cell.value), interval(spec, cell.low, cell.high), note, spec.scale * cell.value)

@@ -10,7 +10,7 @@ import polars as pl
 from medground.benchmarks.gridvqa_x.cells import SCOPES
 from medground.benchmarks.gridvqa_x.specs import Modality, figure
 from medground.benchmarks.results import Cell, Cells
-from medground.reporting.tables import Entry, Head, Table
+from medground.reporting.tables import Head, Table, TableEntry
 
 MEASURES: Mapping[Modality, Mapping[str, str]] = {
     "image": {"mass": "mass", "iou": "IoU", "rank": "rank", "area": "area", "anchors": "anchors", "lures": "lures"},
@@ -133,7 +133,7 @@ def _local(cells: Regimes, modality: Modality, who: Mapping[str, str], printed: 
 
 def _global(data: Mapping[str, Any], subset: str, who: Mapping[str, str], printed: pl.DataFrame | None) -> Table:
     rows: list[Head] = []
-    entries: list[list[Entry | None]] = []
+    entries: list[list[TableEntry | None]] = []
     for check in (check for check in data["additive_fallacy"] if check["subset"] == subset):
         for regime, text in who.items():
             held = check.get(regime, {})
@@ -163,39 +163,39 @@ def _grouped(cells: Regimes, metric: str, family: str, choice: str, who: Mapping
     return Table(title, "group", rows, heads, entries, ["Percent; mixed depth: type M alone."], family, choice)
 
 
-def _entry(cell: Cell | None) -> Entry | None:
+def _entry(cell: Cell | None) -> TableEntry | None:
     if cell is None:
         return None
     if cell.value is None:
-        return Entry("undefined", note=cell.reason or "")
+        return TableEntry("undefined", note=cell.reason or "")
     counts = [f"{n:,} {word}" for n, word in ((cell.undefined, "undefined"), (cell.flat, "flat")) if n]
     interval = "" if cell.low is None or cell.high is None else f"[{100 * cell.low:.1f}, {100 * cell.high:.1f}]"
-    return Entry(f"{100 * cell.value:.1f}", interval, ", ".join(counts), 100 * cell.value)
+    return TableEntry(f"{100 * cell.value:.1f}", interval, ", ".join(counts), 100 * cell.value)
 
 
-def _score(held: Mapping[str, Any], k: int) -> Entry:
+def _score(held: Mapping[str, Any], k: int) -> TableEntry:
     mean, sd, n = (held[key][k] for key in ("mean", "sd", "n"))
     if mean is None:
-        return Entry("undefined")
+        return TableEntry("undefined")
     lost = held["n_undefined"][k]
     note = f"sd {sd:.3g}, n {n}" if sd is not None else f"n {n}"
-    return Entry(f"{mean:.4g}", "", note + (f", {lost} undefined" if lost else ""), mean)
+    return TableEntry(f"{mean:.4g}", "", note + (f", {lost} undefined" if lost else ""), mean)
 
 
-def _slope(held: Mapping[str, Any]) -> Entry:
+def _slope(held: Mapping[str, Any]) -> TableEntry:
     low, high = held["slope_interval"]
     if held["slope"] is None:
-        return Entry("undefined")
+        return TableEntry("undefined")
     interval = "" if low is None or high is None else f"[{low:.3g}, {high:.3g}]"
-    return Entry(f"{held['slope']:+.3g}", interval, "", held["slope"])
+    return TableEntry(f"{held['slope']:+.3g}", interval, "", held["slope"])
 
 
 def _published(printed: pl.DataFrame | None, table: str) -> Sequence[Mapping[str, Any]]:
     return [] if printed is None else printed.filter(pl.col("table") == table).to_dicts()
 
 
-def _printed(row: Mapping[str, Any] | None) -> Entry | None:
+def _printed(row: Mapping[str, Any] | None) -> TableEntry | None:
     if row is None or not row["published"]:
         return None
     note = f"sd {row['published_sd']}" if row["published_sd"] else ""
-    return Entry(str(row["published"]), note=note, value=float(row["published"]))
+    return TableEntry(str(row["published"]), note=note, value=float(row["published"]))

@@ -15,7 +15,7 @@ from medground.reporting.medical_checklist.figures import beside_the_blind, bins
 from medground.reporting.medical_checklist.terms import terms
 from medground.reporting.runs import Run, unique_names
 from medground.reporting.sources import Images
-from medground.reporting.tables import Entry, Head, Table
+from medground.reporting.tables import Head, Table, TableEntry
 
 _AUDIT = "Audit"
 _SIGNS = {"yes": "yes", "no": "no", "in part": "partly"}
@@ -91,12 +91,12 @@ def _audit(results: Sequence[Mapping[str, Any]]) -> Table:
     return Table(_AUDIT, "scorer", [Head(s) for s in scorers], [Head(n, "group") for n in names], entries, notes)
 
 
-def _blind(result: Mapping[str, Any] | None) -> Entry | None:
+def _blind(result: Mapping[str, Any] | None) -> TableEntry | None:
     if result is None:
         return None
     low, high = result["low"], result["high"]
     ends = "" if low is None or high is None else f"[{100 * low:.1f}, {100 * high:.1f}]"
-    return Entry(f"{100 * result['accuracy']:.1f}", ends, f"n {result['n']}", 100 * result["accuracy"])
+    return TableEntry(f"{100 * result['accuracy']:.1f}", ends, f"n {result['n']}", 100 * result["accuracy"])
 
 
 _LEAD = (
@@ -114,10 +114,10 @@ def _by_group(cells: Sequence[Cell], models: Sequence[str], scope: str, title: s
     return Table(f"Accuracy by {title.lower()}", title, rows, [Head(m) for m in models], entries, [note])
 
 
-def _entry(cell: Cell | None) -> Entry | None:
+def _entry(cell: Cell | None) -> TableEntry | None:
     if cell is None:
         return None
     if cell.value is None:
-        return Entry("", note=cell.reason or "undefined")
+        return TableEntry("", note=cell.reason or "undefined")
     ends = "" if cell.low is None or cell.high is None else f"[{100 * cell.low:.1f}, {100 * cell.high:.1f}]"
-    return Entry(f"{100 * cell.value:.1f}", ends, f"n {cell.n}", 100 * cell.value)
+    return TableEntry(f"{100 * cell.value:.1f}", ends, f"n {cell.n}", 100 * cell.value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from medground.benchmarks.results import Cell
-from medground.reporting.tables import Entry, Head, Table
+from medground.reporting.tables import Head, Table, TableEntry
 
 MOST = 15
 """Terms at either end of a table; all of them are in the run's cells."""
@@ -37,8 +37,8 @@ def terms(cells: Sequence[Cell], models: Sequence[str]) -> Iterator[Table]:
         )  # fmt: skip
 
 
-def _entry(cell: Cell | None) -> Entry | None:
+def _entry(cell: Cell | None) -> TableEntry | None:
     if cell is None or cell.value is None:
         return None
     ends = "" if cell.low is None or cell.high is None else f"[{100 * cell.low:.1f}, {100 * cell.high:.1f}]"
-    return Entry(f"{100 * cell.value:.1f}", ends, f"n {cell.n}", 100 * cell.value)
+    return TableEntry(f"{100 * cell.value:.1f}", ends, f"n {cell.n}", 100 * cell.value)

@@ -11,7 +11,7 @@ from medground.benchmarks.printing import interval, text
 from medground.benchmarks.results import Cell
 from medground.benchmarks.xbench.specs import recognition_specs
 from medground.metrics.spec import MetricSpec
-from medground.reporting.tables import Entry, Head, Kind, Mark, Table, best_two
+from medground.reporting.tables import Head, Kind, Mark, Table, TableEntry, best_two
 from medground.reporting.words import count
 from medground.reporting.xbench.pool import Pooled
 from medground.reporting.xbench.published import PublishedRow
@@ -95,7 +95,7 @@ class _Rows:
         where = column.metric, column.scope, column.group, column.subset
         return {head.name: self.pool.cell(head.name, self.dataset, *where) for head in self.heads}
 
-    def entries_of(self, column: Column) -> list[Entry | None]:
+    def entries_of(self, column: Column) -> list[TableEntry | None]:
         cells, base = self.cells(column), self.base(column)
         spec = self.pool.spec(column.metric)
         marks = _marks(cells, spec, self.ranked)
@@ -108,25 +108,25 @@ class _Rows:
         return max((c.n + c.undefined + c.failed for c in self.cells(column).values() if c), default=0)
 
     @property
-    def sizes(self) -> list[Entry | None]:
+    def sizes(self) -> list[TableEntry | None]:
         """N of every group, and of the whole; a failed case has no size and is in none of the bands."""
         total = sum(self.base(column) for column in self.columns if column.kind != "mean")
-        sizes: list[Entry | None] = []
+        sizes: list[TableEntry | None] = []
         for column in self.columns:
             n, note = self.base(column), ""
             if column.kind == "mean":
                 n = n if column.scope == "pairs" else total
                 note = f"{n - total:,} of failed cases in no group" if n > total else ""
-            sizes.append(Entry(f"{n:,}", note=note, value=n))
+            sizes.append(TableEntry(f"{n:,}", note=note, value=n))
         return sizes
 
-    def rests_on(self, head: Head) -> Entry | None:
+    def rests_on(self, head: Head) -> TableEntry | None:
         """Return how many regions a row is about, and what became of the others."""
         cell = self.pool.cell(head.name, self.dataset, "pointing", "pairs", subset=self.columns[0].subset)
         if cell is None or head.kind == "published":
             return None
         note = f"{cell.undefined:,} undefined, {cell.flat:,} flat, {cell.failed:,} failed"
-        return Entry(f"{cell.n:,}", note=note, value=cell.n)
+        return TableEntry(f"{cell.n:,}", note=note, value=cell.n)
 
 
 def _over_classes(scope: str, spec: MetricSpec) -> bool:
@@ -143,13 +143,13 @@ def _marks(cells: Mapping[str, Cell | None], spec: MetricSpec, ranked: set[str])
     return best_two(values, ranked, low_is_good=spec.direction == "lower")
 
 
-def _entry(cell: Cell | None, spec: MetricSpec, base: int, mark: Mark | None) -> Entry | None:
+def _entry(cell: Cell | None, spec: MetricSpec, base: int, mark: Mark | None) -> TableEntry | None:
     if cell is None:
         return None
     if cell.value is None:
-        return Entry("undefined", note=cell.reason or "")
+        return TableEntry("undefined", note=cell.reason or "")
     spread = interval(spec, cell.low, cell.high)
-    return Entry(text(spec, cell.value), spread, _note(cell, spec, base), spec.scale * cell.value, mark)
+    return TableEntry(text(spec, cell.value), spread, _note(cell, spec, base), spec.scale * cell.value, mark)
 
 
 def _note(cell: Cell, spec: MetricSpec, base: int) -> str:
@@ -165,8 +165,8 @@ def _prints_any(row: PublishedRow, columns: Sequence[Column]) -> bool:
     return any(_printed(row, column) for column in columns)
 
 
-def _printed(row: PublishedRow, column: Column) -> Entry | None:
+def _printed(row: PublishedRow, column: Column) -> TableEntry | None:
     if column.scope not in {"macro", "class"} or (column.metric, column.group) not in row.values:
         return None
     text, fault = row.values[column.metric, column.group]
-    return Entry(text, note=fault, value=float(text))
+    return TableEntry(text, note=fault, value=float(text))

@@ -24,7 +24,7 @@ from medground.imaging.reading import Radiograph
 from medground.models.base import GenerationOptions, Message, ToolCall, ToolSpec, capabilities_of
 from medground.models.chat.api_chat import ApiChat
 from medground.models.chat.remote.cache import ReplyCache, merge
-from medground.models.chat.remote.limits import Concurrency, Rate, Turns
+from medground.models.chat.remote.limits import Concurrency, RateLimit, Turns
 from medground.spending import Budget, StopRunError
 
 SECRET = "sk-very-secret-0123456789"
@@ -245,7 +245,7 @@ def test_a_rate_lets_so_many_pass_a_minute() -> None:
         waits.append(seconds)
         now[0] += seconds
 
-    rate = Rate(60, clock=lambda: now[0], sleep=sleep)
+    rate = RateLimit(60, clock=lambda: now[0], sleep=sleep)
     for _ in range(180):
         rate.take()
     assert now[0] == pytest.approx(120)

@@ -18,8 +18,8 @@ from typing import Any
 import httpx2
 
 from medground.models.base import Reply
-from medground.models.chat.remote.ledger import Ledger
-from medground.models.chat.remote.limits import Concurrency, Rate
+from medground.models.chat.remote.ledger import RequestLedger
+from medground.models.chat.remote.limits import Concurrency, RateLimit
 from medground.models.chat.remote.wire import MalformedError, reply_of
 from medground.spending import StopRunError
 
@@ -64,7 +64,7 @@ class Client:
         key_env: name of the environment variable that holds the key; None: no key is sent.
         patience: of each request.
         concurrency: how many requests may be on their way.
-        requests_per_minute: see :class:`Rate`.
+        requests_per_minute: see :class:`RateLimit`.
         ledger: counts.
         run_deadline: seconds from the first request, after which the run stops; None: none.
     """
@@ -76,12 +76,12 @@ class Client:
         patience: Patience,
         concurrency: Concurrency,
         requests_per_minute: float | None,
-        ledger: Ledger,
+        ledger: RequestLedger,
         run_deadline: float | None = None,
     ) -> None:
         self.base_url, self.key_env, self.patience = base_url.rstrip("/"), key_env, patience
         self.concurrency, self.ledger, self.run_deadline = concurrency, ledger, run_deadline
-        self._rate = Rate(requests_per_minute)
+        self._rate = RateLimit(requests_per_minute)
         self._started: float | None = None
         self._stopped: StopRunError | None = None
         limits = httpx2.Limits(max_connections=concurrency.most, max_keepalive_connections=concurrency.most)

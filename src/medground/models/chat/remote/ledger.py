@@ -56,7 +56,7 @@ def read_prices(path: Path, model: str) -> Prices:
         ) from error
 
 
-class Ledger:
+class RequestLedger:
     """Counts what was asked of a server. Thread-safe."""
 
     def __init__(self, prices: Prices | None = None) -> None:

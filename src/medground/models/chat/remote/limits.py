@@ -76,7 +76,7 @@ class Turns:
                     self._held[key] = lock, wanted - 1
 
 
-class Rate:
+class RateLimit:
     """At most so much a minute, after an idle minute all at once; what is asked for beyond is waited for.
 
     Args:
