@@ -240,11 +240,11 @@ class Store(ChunkStore):
         self._remove_summary_files()
         derived = {f"tables/{name}": content for name, content in files.items()}
         derived |= {f"{ITEMS}/{folder_name(name)}.parquet": to_parquet(table) for name, table in summary.items.items()}
+        derived |= {MADE_OF: key.encode()}
         for name, content in derived.items():
             self.put(self._in_reading(name), content)
         self.put(self._in_reading(SUMS), sums_of(derived | {"summary.json": data}))
         self.put(target, data)
-        self.put(self._in_reading(MADE_OF), key.encode())
         if self._own:
             self.put(f"{READINGS}/current", f"{self.reading_name}\n".encode())
 
