@@ -147,6 +147,13 @@ MUTATIONS = (
         T_INFERENCE,
     ),
     Mutation(
+        "a ranking needs the plain and the studentised difference",
+        "metrics/permutation.py",
+        "return float(kept.max())",
+        "return float(kept.min())",
+        ("metrics/test_permutation.py",),
+    ),
+    Mutation(
         "sums that differ in the last bit are equal",
         "metrics/permutation.py",
         "return observed * (1 - TOLERANCE) - ROUNDING",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given, strategies as st
 from medground.metrics.bootstrap import Clusters
 from medground.metrics.classification import auc, average_precision
 from medground.metrics.differences import REACHED, compare_aucs, correct
+from medground.metrics.influence import of_auc, of_average_precision
 from medground.metrics.permutation import AUC, AVERAGE_PRECISION, max_t, sign_flip, swap_calls, swap_ranks
 
 DRAWS = 199
@@ -68,27 +70,60 @@ def test_a_family_steps_down_and_never_up() -> None:
     assert family.p[1] < family.p_family[0] == family.p_family[1]
 
 
+def studentised_by_hand(metric: str, truth: np.ndarray, one: np.ndarray, other: np.ndarray, by: Clusters) -> float:
+    """Divide a difference by the root of its summed squared influences, patient by patient."""
+    of = of_auc if metric == AUC else of_average_precision
+    first, second = of(truth, one, by), of(truth, other, by)
+    value = (first.value or 0.0) - (second.value or 0.0)
+    size = sum((x - y) ** 2 for x, y in zip(first.influence, second.influence, strict=True)) ** 0.5
+    return 0.0 if abs(value) < 1e-12 else value / max(size, 1e-12)
+
+
+@pytest.mark.parametrize("seed", [3, 4, 5])
 @pytest.mark.parametrize("metric", [AUC, AVERAGE_PRECISION])
-def test_swaps_of_ranks_are_enumerated(metric: str) -> None:
-    rng = np.random.default_rng(3)
+def test_swaps_of_ranks_are_enumerated(metric: Any, seed: int) -> None:
+    rng = np.random.default_rng(seed)
     truth = np.array([1.0, 1, 1, 0, 0, 0, 0])
     codes = np.array([0, 1, 2, 2, 3, 4, 4])
     first, second = rng.integers(0, 5, (2, 7)).astype(float)
+    by = Clusters(codes, 5)
 
     def ranks(scores: np.ndarray) -> np.ndarray:
         return np.array([(scores < s).sum() + (scores == s).sum() / 2 for s in scores])
 
     measure = auc if metric == AUC else average_precision
     a, b = ranks(first), ranks(second)
+    expected = {}
+    for name in ("plain", "studentised"):
 
-    def difference(swapped: np.ndarray) -> float:
-        one, other = np.where(swapped, b, a), np.where(swapped, a, b)
-        return (measure(truth, one).value or 0.0) - (measure(truth, other).value or 0.0)
+        def difference(swapped: np.ndarray, name: str = name) -> float:
+            one, other = np.where(swapped, b, a), np.where(swapped, a, b)
+            if name == "studentised":
+                return studentised_by_hand(metric, truth, one, other, by)
+            return (measure(truth, one).value or 0.0) - (measure(truth, other).value or 0.0)
 
-    observed = abs(difference(np.zeros(7, dtype=bool)))
-    shares = [abs(difference(np.array(s)[codes])) >= observed * (1 - 1e-9) for s in product((False, True), repeat=5)]
-    p, _ = swap_ranks(truth, first, second, Clusters(codes, 5), metric)  # type: ignore[arg-type]  # one of the two
-    assert p == pytest.approx(np.mean(shares))
+        observed = abs(difference(np.zeros(7, dtype=bool)))
+        swaps = [np.array(s)[codes] for s in product((False, True), repeat=5)]
+        expected[name] = np.mean([abs(difference(s)) >= observed * (1 - 1e-9) - 1e-12 for s in swaps])
+        p, _ = swap_ranks(truth, first, second, by, metric, difference=name)  # type: ignore[arg-type]  # one of the two
+        assert p == pytest.approx(expected[name])
+    assert swap_ranks(truth, first, second, by, metric)[0] == pytest.approx(max(expected.values()))
+
+
+def test_either_difference_may_have_the_larger_p() -> None:
+    larger = set()
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        truth = np.r_[np.ones(5), np.zeros(8)]
+        first, second = rng.normal(size=(2, 13)) + truth
+        by = Clusters(np.arange(13), 13)
+        plain, studentised = (
+            swap_ranks(truth, first, second, by, difference=name)[0]  # type: ignore[arg-type]  # one of the two
+            for name in ("plain", "studentised")
+        )
+        assert swap_ranks(truth, first, second, by)[0] == max(plain, studentised)
+        larger.add(np.sign(plain - studentised))
+    assert {-1.0, 1.0} <= larger
 
 
 def test_a_family_too_large_for_its_patients_says_so() -> None:

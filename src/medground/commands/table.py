@@ -25,13 +25,16 @@ PLACES = ("run", "model", "dataset", "subset", "method", "scope", "group")
 WHOLE = ("all", "macro", "pairs")
 """Scopes that stand for everything, the first that a metric has is taken."""
 
+FEW = 3
+"""Columns of a run whose verdicts rest on no figure, where none are named."""
+
 
 @dataclass(frozen=True)
 class Wanted:
     """What a table shows.
 
     Attributes:
-        columns: metrics, in order; none: those of the verdicts' headlines.
+        columns: metrics, in order; none: those of the verdicts' headlines, or of a run without any its first three.
         scope: which groups (``class``, ``view``); empty: the figure over everything.
         models: labels; none: all.
         intervals: whether intervals stand behind the figures.
@@ -130,9 +133,17 @@ def _one_judge(runs: Sequence[Run], names: Sequence[str]) -> None:
 
 
 def _headlines(summaries: Sequence[Summary]) -> tuple[str, ...]:
-    metrics = [v.headline.metric for s in summaries for v in s.verdicts if v.headline is not None]
-    measured = {cell.metric for s in summaries for cell in s.cells}
-    return tuple(dict.fromkeys(metric for metric in metrics if metric in measured))
+    """Return what verdicts rest on; of a run that has none, the first metrics that have a figure over everything."""
+    chosen: dict[str, None] = {}
+    for summary in summaries:
+        measured = {cell.metric for cell in summary.cells}
+        named = [v.headline.metric for v in summary.verdicts if v.headline is not None]
+        own = [metric for metric in named if metric in measured]
+        if not own:
+            whole = {cell.metric for cell in summary.cells if cell.scope in WHOLE}
+            own = [spec.name for spec in summary.metrics if spec.name in whole][:FEW]
+        chosen |= dict.fromkeys(own)
+    return tuple(chosen)
 
 
 def _check(summaries: Mapping[str, Summary], columns: Sequence[str], wanted: Wanted) -> None:
