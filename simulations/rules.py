@@ -318,7 +318,7 @@ MUTATIONS = (
     ),
     Mutation(
         "an undefined figure has no floor beside it",
-        "benchmarks/results.py",
+        "benchmarks/cells.py",
         "if own is not None or cell.value is None:",
         "if own is not None:",
         T_RESULTS,
@@ -359,8 +359,8 @@ MUTATIONS = (
     Mutation(
         "files made of old numbers go",
         "running/store.py",
-        'for name in ("summary.json", "tables"):\n            _remove(self.reading / name)\n        where',
-        "where",
+        "self._remove_summary_files()\n        derived",
+        "derived",
         ("running/test_store.py",),
     ),
     Mutation(

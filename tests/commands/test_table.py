@@ -62,8 +62,15 @@ def test_runs_stand_side_by_side_under_their_names(folders: list[Path]) -> None:
 
 def test_without_columns_the_headlines_of_the_verdicts_are_shown(folders: list[Path]) -> None:
     assert table_of(folders[:1], Wanted()).columns == ["model", "AUC", "n"]
+
+
+def test_a_run_without_a_headline_shows_its_first_metrics(folders: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert table_of(folders[1:], Wanted()).to_dicts() == [{"model": "m", "AUC": "50.00", "n": 8}]
+    # Of groups alone nothing stands for everything.
+    parted = run("parts", cell("m", "dice", 0.5, scope="class", group="Mass"))
+    monkeypatch.setattr(table, "read_run", {Path("parts"): parted}.__getitem__)
     with pytest.raises(ConfigError, match="no column"):
-        table_of(folders[1:], Wanted())
+        table_of([Path("parts")], Wanted())
 
 
 def test_groups_are_rows_and_no_spreadsheet_computes_their_names(folders: list[Path]) -> None:

@@ -62,6 +62,7 @@ __all__ = [
 
 
 Kind = Literal["zero-shot", "supervised", "baseline", "unknown"]
+Pretraining = Literal["general", "biomedical", "chest radiographs"]
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,9 @@ class ModelInfo:
             ``patients``); marked in every table.
         unverified: why results must not be read as the published model's, where that is so.
         query_dependent: whether one finding's score depends on the other findings of the same call.
+        pretrained_on: what kind of pictures with texts it was pretrained on: ``general`` (of the web), ``biomedical``
+            (figures of papers, radiographs among them), or ``chest radiographs`` (with reports or labels). None:
+            unknown.
     """
 
     title: str
@@ -89,6 +93,7 @@ class ModelInfo:
     seen: Mapping[str, str] = field(default_factory=dict)
     unverified: str | None = None
     query_dependent: bool = False
+    pretrained_on: Pretraining | None = None
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ class GridVQAX:
         budget: model calls a scene that the explainers may plan together.
         only_right: keep right answers alone in the tables of explainers (the cross regime excepted).
         pictures: scenes a bucket that the report may draw.
-        replicates: bootstrap replicates behind an interval; 0: no intervals.
+        replicates: bootstrap replicates behind the fallacy check; 0: no intervals either.
         level: coverage of the intervals.
         rules: margins and minima of decisions by family of metrics, where they differ from the usual, such as
             ``{mass: {margin: 0.1, least: 50, reliability: 0.8}}``.

@@ -10,9 +10,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from medground.benchmarks.gridvqa_x.rows import MODEL, NO_ANNOTATION
-from medground.benchmarks.gridvqa_x.specs import FIGURES
+from medground.benchmarks.gridvqa_x.specs import FIGURES, specs
 from medground.benchmarks.results import Cell
-from medground.metrics.bootstrap import bootstrap_mean, clusters, percentile_interval
+from medground.metrics.bootstrap import Clusters, clusters
+from medground.metrics.inference import SHARE, Estimate, estimate
+from medground.metrics.influence import of_mean
 from medground.metrics.values import mean_defined
 from medground.worlds.gridvqa.world import Bucket
 
@@ -24,15 +26,8 @@ SCOPES = ("all", "depth", "mixed_depth", "type", "form", "density", "bucket")
 """What scenes are grouped by; ``mixed_depth``: the depth of type M alone."""
 
 _FIGURES = {figure.column: figure for figure in FIGURES}
-
-
-@dataclass(frozen=True)
-class Resampling:
-    """How intervals are made: replicates over scenes (0: none), their seed, and the coverage."""
-
-    replicates: int
-    seed: int
-    level: float
+_BOUNDS = {spec.name: spec.bounds for spec in specs()}
+LEVEL = 0.95
 
 
 @dataclass(frozen=True)
@@ -56,14 +51,14 @@ def grouped(rows: pl.DataFrame) -> Iterator[tuple[str, str, pl.DataFrame]]:
         yield "bucket", Bucket(*keys).key, part
 
 
-def cells_of(rows: pl.DataFrame, model: str, dataset: str, how: Resampling) -> list[Cell]:
+def cells_of(rows: pl.DataFrame, model: str, dataset: str, level: float | None) -> list[Cell]:
     """Return every mean of one regime.
 
     Args:
         rows: of one regime, all methods.
         model: its model.
         dataset: its scenes: ``pure`` or ``spurious``.
-        how: the intervals.
+        level: of the intervals, which are over scenes; None: none.
     """
     cells: list[Cell] = []
     for (method, kind), part in rows.group_by(["method", "scope"], maintain_order=True):
@@ -72,22 +67,20 @@ def cells_of(rows: pl.DataFrame, model: str, dataset: str, how: Resampling) -> l
         )
         for scope, group, chosen in grouped(part):
             place = _Place(model, dataset, "" if method == MODEL else str(method), scope, group)
-            cells += _cells(chosen, columns, place, how)
+            cells += _cells(chosen, columns, place, level)
     return cells
 
 
-def _cells(rows: pl.DataFrame, columns: Mapping[str, str], place: _Place, how: Resampling) -> Iterator[Cell]:
+def _cells(rows: pl.DataFrame, columns: Mapping[str, str], place: _Place, level: float | None) -> Iterator[Cell]:
     """Yield a cell a metric; ``columns``: metric -> column of the rows."""
     values = rows.select(pl.col(list(columns.values())).cast(pl.Float64)).to_numpy()
-    # A bucket is too small to be drawn from.
-    draws = 0 if place.scope == "bucket" else how.replicates
-    drawn = np.zeros((0, len(columns)))
-    if draws:
-        drawn = bootstrap_mean(values, clusters(rows["scene_id"].to_list()), draws, how.seed)
+    by = clusters(rows["scene_id"].to_list())
     unannotated = int((rows["reason"] == NO_ANNOTATION).sum())
     for k, metric in enumerate(columns):
         mean = mean_defined(values[:, k])
-        interval = percentile_interval(drawn[:, k], how.level) if draws else None
+        # A bucket holds too few scenes for an interval.
+        several = level is not None and place.scope != "bucket"
+        interval = _interval(values[:, k], by, metric, level or LEVEL) if several else None
         defined = ~np.isnan(values[:, k])
         yield Cell(
             benchmark="gridvqa_x",
@@ -107,6 +100,11 @@ def _cells(rows: pl.DataFrame, columns: Mapping[str, str], place: _Place, how: R
             reason=mean.reason,
             counts={"unannotated": unannotated},
         )
+
+
+def _interval(values: NDArray[np.float64], by: Clusters, metric: str, level: float) -> Estimate:
+    """Return the interval of a mean over scenes: of a share one that cannot collapse, else Student's t."""
+    return estimate(of_mean(values, by), SHARE, level, _BOUNDS[metric])
 
 
 def _flat(rows: pl.DataFrame, metric: str) -> NDArray[np.bool_]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from medground.benchmarks.gridvqa_x.cells import REGIMES, Resampling, cells_of
+from medground.benchmarks.gridvqa_x.cells import REGIMES, cells_of
 from medground.benchmarks.gridvqa_x.findings import findings
 from medground.benchmarks.gridvqa_x.glance import LEGEND, glance
 from medground.benchmarks.gridvqa_x.published import SOURCE, beside
@@ -49,14 +49,14 @@ def summarise(
         # The cross regime is never filtered: there the shortcut model is wrong by construction.
         kept = joined.filter((pl.col("scope") == "model") | (pl.col("regime") == "cross") | pl.col("right"))
     where = {regime: place for place, regime in regimes.items()}
-    how = Resampling(options.replicates, options.seed, options.level)
+    level = options.level if options.replicates else None
     metrics = specs()
     cells = with_floors(
         [
             cell
             for regime in REGIMES
             if len(part := kept.filter(pl.col("regime") == regime))
-            for cell in cells_of(part, *where[regime], how)
+            for cell in cells_of(part, *where[regime], level)
         ],
         metrics,
     )

@@ -20,6 +20,7 @@ from medground.benchmarks.xbench.pairs import Pairs, cluster_ids, column_means
 from medground.benchmarks.xbench.protocol import Protocol
 from medground.benchmarks.xbench.ranks import ranks
 from medground.benchmarks.xbench.recognition import LabelAnswers, answers, recognition_cells
+from medground.benchmarks.xbench.regimes import known_regimes, regimes
 from medground.benchmarks.xbench.relation import relation, relation_by_class, residuals
 from medground.benchmarks.xbench.specs import specs
 from medground.benchmarks.xbench.subgroups import subgroup_results
@@ -116,6 +117,8 @@ def summarise(
     if len(findings) > 1:
         tables["table1"] = table1(table_of_cells, data, by_name)
     tables["totals"] = totals(parts.tasks)
+    if len(known_regimes(parts.tasks)) > 1:
+        tables["regimes"] = regimes(table_of_cells, parts.tasks, protocol.averaging, by_name)
     tables["recognition_against_pointing"] = residuals(data["correlation"], data["correlation_by_class"])
     if data["ranks"]:
         tables["ranks"] = pl.DataFrame([{k: v for k, v in r.items() if k != "share"} for r in data["ranks"]])
@@ -200,6 +203,7 @@ def _task(model: str, dataset: str, rows: pl.DataFrame, card: Any, findings: tup
         "dataset": dataset,
         "title": getattr(card, "title", model),
         "kind": getattr(card, "kind", None),
+        "pretrained_on": getattr(card, "pretrained_on", None),
         "seen": (getattr(card, "seen", None) or {}).get(dataset),
         "unverified": getattr(card, "unverified", None),
         "findings": list(findings),

@@ -105,6 +105,7 @@ class Biomedclip(DualEncoder):
     info: ClassVar[ModelInfo] = ModelInfo(
         title="BiomedCLIP",
         kind="zero-shot",
+        pretrained_on="biomedical",
         licence="MIT, as the model card says",
         citation="Zhang et al., BiomedCLIP: a multimodal biomedical foundation model, 2023",
         obtain="folder of microsoft/BiomedCLIP-PubMedBERT_256-vit_base_patch16_224 from Hugging Face",

@@ -188,6 +188,7 @@ class Carzero(Adapter):
     info: ClassVar[ModelInfo] = ModelInfo(
         title="CARZero",
         kind="zero-shot",
+        pretrained_on="chest radiographs",
         licence="Apache-2.0",
         citation="Lai et al., CARZero: cross-attention alignment for radiology zero-shot classification, CVPR 2024",
         obtain="CARZero_best_model.ckpt from the authors (laihaoran/CARZero); folder of Laihaoran/BioClinicalMPBERT "

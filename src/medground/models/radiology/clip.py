@@ -128,6 +128,7 @@ class Clip(DualEncoder):
     info: ClassVar[ModelInfo] = ModelInfo(
         title="CLIP",
         kind="zero-shot",
+        pretrained_on="general",
         licence="MIT",
         citation="Radford et al., Learning transferable visual models from natural language supervision, ICML 2021",
         obtain="folder of openai/clip-vit-base-patch16 or -patch32 from Hugging Face; or OpenAI's ViT-B-16.pt with the "

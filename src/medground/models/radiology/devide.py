@@ -94,6 +94,7 @@ class Devide(Adapter):
     info: ClassVar[ModelInfo] = ModelInfo(
         title="DeViDe (user's weights)",
         kind="zero-shot",
+        pretrained_on="chest radiographs",
         licence="no code or weights published",
         citation="Luo et al., DeViDe: faceted medical knowledge for improved medical vision-language pre-training, "
         "arXiv 2404.03618",

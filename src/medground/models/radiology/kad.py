@@ -132,6 +132,7 @@ class Kad(Adapter):
     info: ClassVar[ModelInfo] = ModelInfo(
         title="KAD",
         kind="zero-shot",
+        pretrained_on="chest radiographs",
         licence="MIT, as its repository says; the holder's line names another laboratory",
         citation="Zhang et al., Knowledge-enhanced visual-language pre-training on chest radiology images, "
         "Nature Communications 2023",

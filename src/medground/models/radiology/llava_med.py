@@ -161,6 +161,7 @@ class LlavaMed(Adapter):
     info: ClassVar[ModelInfo] = ModelInfo(
         title="LLaVA-Med 1.5",
         kind="zero-shot",
+        pretrained_on="biomedical",
         licence="weights: Apache-2.0, as the page of version 1.5 says; code: Microsoft Research licence, not for "
         "commercial and not for clinical use",
         citation="Li et al., LLaVA-Med: training a large language-and-vision assistant for biomedicine in one "

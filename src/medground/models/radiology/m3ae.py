@@ -222,6 +222,7 @@ class M3ae(Adapter):
     info: ClassVar[ModelInfo] = ModelInfo(
         title="M3AE",
         kind="zero-shot",
+        pretrained_on="biomedical",
         licence="no licence published: use the authors' files with their permission",
         citation="Chen et al., Multi-modal masked autoencoders for medical vision-and-language pre-training, "
         "MICCAI 2022",

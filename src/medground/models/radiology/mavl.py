@@ -118,6 +118,7 @@ class Mavl(BookAdapter):
     info: ClassVar[ModelInfo] = ModelInfo(
         title="MAVL",
         kind="zero-shot",
+        pretrained_on="chest radiographs",
         licence="no licence published: use the authors' files with their permission",
         citation="Phan et al., Decomposing disease descriptions for enhanced pathology detection, CVPR 2024",
         obtain="checkpoint_full_40.pth or checkpoint_full_46.pth, observation explanation.json and gpt4_mimic.json "

@@ -158,6 +158,7 @@ class Medclip(DualEncoder):
     info: ClassVar[ModelInfo] = ModelInfo(
         title="MedCLIP",
         kind="zero-shot",
+        pretrained_on="chest radiographs",
         licence="MIT, as the LICENSE of its repository says; its setup.py names BSD",
         citation="Wang et al., MedCLIP: contrastive learning from unpaired medical images and text, EMNLP 2022",
         obtain="pytorch_model.bin from the address in the authors' medclip_vit_weight.txt or medclip_resnet_weight.txt "

@@ -73,6 +73,7 @@ class Medklip(BookAdapter):
     info: ClassVar[ModelInfo] = ModelInfo(
         title="MedKLIP",
         kind="zero-shot",
+        pretrained_on="chest radiographs",
         licence="no licence published: use the authors' files with their permission",
         citation="Wu et al., MedKLIP: medical knowledge enhanced language-image pre-training, ICCV 2023",
         obtain="checkpoint and observation explanation.json from the authors (MediaBrain-SJTU/MedKLIP); folder of "

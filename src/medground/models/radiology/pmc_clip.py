@@ -94,6 +94,7 @@ class PmcClip(DualEncoder):
     info: ClassVar[ModelInfo] = ModelInfo(
         title="PMC-CLIP",
         kind="zero-shot",
+        pretrained_on="biomedical",
         licence="MIT",
         citation="Lin et al., PMC-CLIP: contrastive language-image pre-training using biomedical documents, "
         "MICCAI 2023",

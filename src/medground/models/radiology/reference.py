@@ -44,6 +44,7 @@ class Reference:
     info: ClassVar[ModelInfo] = ModelInfo(
         title="medground reference model",
         kind="supervised",
+        pretrained_on="chest radiographs",
         licence="Apache-2.0, code and weights; trained on drawn pictures and on ChestX-ray14 (free use, attribution)",
         citation="none: it comes with this version of medground; for its pictures Wang et al., ChestX-ray8, CVPR 2017",
         obtain="ships with medground; `medground train reference` makes it anew",
