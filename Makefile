@@ -36,8 +36,9 @@ mutations: $(VENV)/.dev
 	$(BIN)/python -m simulations.mutations
 
 # Runs of three benchmarks, killed 200 times each: predictions, rows and summaries must not differ by a byte.
+# Damaged files of 16 kinds, 5,000 of each: every one is read, or refused with a sentence.
 torture: $(VENV)/.dev
-	$(BIN)/python -m torture --kills 200
+	$(BIN)/python -m torture --kills 200 --damage 5000
 
 # The kernels run as plain Python here, so that coverage sees their lines.
 coverage: $(VENV)/.dev

@@ -11,6 +11,7 @@ import csv
 import gzip
 import io
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,7 +122,7 @@ def read_bytes(path: Path, error: type[MedgroundError] = DataError) -> bytes:
         else:
             with path.open("rb") as file:
                 content = file.read(LARGEST + 1)
-    except (OSError, EOFError, zipfile.BadZipFile, RuntimeError, NotImplementedError) as problem:
+    except (OSError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError) as problem:
         raise error("a file cannot be read", where=path, got=f"{type(problem).__name__}: {problem}") from problem
     if len(content) > LARGEST:
         raise error("a table is larger than any of its kind", where=path, expected=f"{LARGEST:,} bytes")

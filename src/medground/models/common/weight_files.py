@@ -65,13 +65,14 @@ def _read_file(path: Path, unused: Sequence[str]) -> dict[str, Any]:
 def _read_torch(path: Path, unused: Sequence[str]) -> dict[str, Any]:
     import torch
 
-    from medground.models.common.archive import check_sizes
+    from medground.models.common.archive import check_sizes, check_sums
 
     zipped = zipfile.is_zipfile(path)
     if zipped:
         with zipfile.ZipFile(path) as archive:
             check_sizes(archive, path)
             explain_zip(archive, path)
+            check_sums(archive, path)
     if zipped and any("/code/" in name for name in zipfile.ZipFile(path).namelist()):
         return _read_torchscript(path)
     try:
