@@ -85,8 +85,9 @@ def test_a_batch_size_reaches_a_model_that_takes_pairs():
     from medground.models.answerers.gridvqa_pure import PureNet
 
     rng, model, sizes = np.random.default_rng(0), PureNet(), []
-    run = model._net.forward
-    model._net.forward = lambda cells, *rest: sizes.append(len(cells)) or run(cells, *rest)
+    net = model._parts.net
+    run = net.forward
+    net.forward = lambda cells, *rest: sizes.append(len(cells)) or run(cells, *rest)
     images = rng.random((3, 80, 80, 3)).astype(np.float32)
     texts = ["How many red circles are there ?", "Is there a blue square ?"]
     small, large = (Asker(model, batch).all_pairs(images, texts) for batch in (2, 5))
