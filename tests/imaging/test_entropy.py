@@ -127,3 +127,54 @@ def test_arithmetic_coding_is_left_to_the_decoder() -> None:
     whole = bytearray(jpeg(picture(16, 16)))
     whole[whole.index(b"\xff\xc0") + 1] = 0xC9
     check_scans(bytes(whole))
+
+
+def fault_of(data: bytes) -> str:
+    try:
+        check_scans(data)
+    except ImageError as error:
+        return f"{error.what}; {error.where}; {error.got}"
+    return "sound"
+
+
+@pytest.mark.parametrize("form", ["baseline", "own tables", "fine", "coarse", "restarts in rows", "colour"])
+def test_passing_code_and_number_in_one_step_changes_no_fault(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from medground.imaging import _entropy
+
+    colour = form == "colour"
+    whole = jpeg(
+        picture(90, 70, "RGB" if colour else "L"), **(COLOURS["baseline, subsampling 2"] if colour else FORMS[form])
+    )
+    rng = np.random.default_rng(5)
+    files = [whole, *(whole[:cut] + b"\xff\xd9" for cut in rng.integers(scan_of(whole), len(whole), 40).tolist())]
+    for place, bit in zip(rng.integers(scan_of(whole), len(whole), 300).tolist(), rng.integers(0, 8, 300), strict=True):
+        changed = bytearray(whole)
+        changed[place] ^= 1 << int(bit)
+        files.append(bytes(changed))
+    stepped = [fault_of(data) for data in files]
+    _entropy._spread.cache_clear()
+    monkeypatch.setattr(_entropy, "steps_of", lambda lengths, symbols: np.zeros(1 << 16, np.uint16))
+    one_by_one = [fault_of(data) for data in files]
+    _entropy._spread.cache_clear()
+    assert stepped == one_by_one
+    assert stepped[0] == "sound"
+    assert len(set(stepped)) > 2
+
+
+def test_the_end_of_a_scan_is_where_a_marker_stands_that_is_no_restart() -> None:
+    from medground.imaging._entropy import _scan_end
+
+    rng = np.random.default_rng(1)
+    often = np.array([0x00, 0x12, 0xD0, 0xD7, 0xD8, 0xD9, 0xFF, 0xFF, 0xFF], np.uint8)
+    for length in (0, 1, 2, 3, 5, 8, 13, 40):
+        for _ in range(60):
+            data = rng.choice(often, length).tobytes()
+            for start in range(min(length, 4) + 1):
+                match = re.compile(rb"\xff+[^\x00\xd0-\xd7\xff]", re.DOTALL).search(data, start)
+                assert _scan_end(data, start) == (len(data) if match is None else match.end() - 2)
+
+
+def test_a_scan_without_a_byte_is_cut() -> None:
+    whole = jpeg(picture(40, 40))
+    with pytest.raises(ImageError):
+        check_scans(whole[: scan_of(whole) - 4] + b"\xff\xd9")

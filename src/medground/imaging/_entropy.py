@@ -12,6 +12,7 @@ import re
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -19,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from medground.errors import ImageError
-from medground.imaging._entropy_walk import FAULTS, walk
+from medground.imaging._entropy_walk import FAULTS, steps_of, walk
 
 _HUFFMAN = {0xC0, 0xC1, 0xC2}  # baseline, extended, progressive
 _PROGRESSIVE = 0xC2
@@ -48,6 +49,7 @@ class _Frame:
     components: list[_Component] = field(default_factory=list)
     lengths: NDArray[np.uint8] = field(default_factory=lambda: np.zeros((8, 1 << 16), np.uint8))
     symbols: NDArray[np.uint8] = field(default_factory=lambda: np.zeros((8, 1 << 16), np.uint8))
+    steps: NDArray[np.uint16] = field(default_factory=lambda: np.zeros((8, 1 << 16), np.uint16))
     first: dict[int, int] = field(default_factory=dict)  # quantiser of the mean, a table
     interval: int = 0
     told: NDArray[np.int8] = field(default_factory=lambda: np.zeros((0, 64), np.int8))  # bits still to come
@@ -65,7 +67,7 @@ def check_scans(data: bytes) -> None:
     """
     frame, scans = _Frame(), 0
     try:
-        for marker, body, end in _segments(data):
+        for marker, body, coded in _segments(data):
             if marker == 0xDB:
                 _quantisers(body, frame)
             elif marker == 0xC4:
@@ -77,7 +79,7 @@ def check_scans(data: bytes) -> None:
             elif (0xC0 <= marker <= 0xCF and marker != 0xCC) or marker == _JPEG_LS:
                 return
             elif marker == 0xDA:
-                _scan(data, body, end, frame)
+                _scan(coded, body, frame)
                 scans += 1
     except (struct.error, IndexError, ValueError, KeyError, StopIteration) as error:
         raise ImageError("a JPEG is damaged", where="its segments", got=f"{error}"[:120]) from error
@@ -86,8 +88,8 @@ def check_scans(data: bytes) -> None:
         raise ImageError("a JPEG is truncated", expected=expected, got=f"{scans} scans")
 
 
-def _segments(data: bytes) -> Iterator[tuple[int, bytes, int]]:
-    """Yield marker, content and end of every segment up to the end of the picture; scans' pixels are passed over."""
+def _segments(data: bytes) -> Iterator[tuple[int, bytes, bytes]]:
+    """Yield marker, content, and what is coded behind it (of a scan), of every segment up to the picture's end."""
     place = 2
     while place + 4 <= len(data):
         if data[place] != 0xFF:
@@ -99,13 +101,23 @@ def _segments(data: bytes) -> Iterator[tuple[int, bytes, int]]:
             place += 1 if marker == 0xFF else 2
             continue
         end = place + 2 + int(struct.unpack_from(">H", data, place + 2)[0])
-        yield marker, data[place + 4 : end], end
-        place = _scan_end(data, end) if marker == 0xDA else end
+        stop = _scan_end(data, end) if marker == 0xDA else end
+        yield marker, data[place + 4 : end], data[end:stop]
+        place = stop
 
 
 def _scan_end(data: bytes, start: int) -> int:
-    marker = re.compile(rb"\xff+[^\x00\xd0-\xd7\xff]", re.DOTALL).search(data, start)
-    return len(data) if marker is None else marker.end() - 2
+    """Return where the first marker stands that is no restart mark and no stuffing; the end of the data without one."""
+    places, behind = _marked(data, start)
+    ends = places[(behind != 0) & (behind != 0xFF) & ((behind < 0xD0) | (behind > 0xD7))]
+    return int(ends[0]) if ends.size else len(data)
+
+
+def _marked(data: bytes, start: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Return where a byte of ones stands, from a place on, and the byte behind each."""
+    content = np.frombuffer(data, np.uint8)
+    places = start + np.flatnonzero(content[start:-1] == 0xFF)
+    return places, content[places + 1]
 
 
 def _start(marker: int, body: bytes, frame: _Frame) -> None:
@@ -144,21 +156,28 @@ def _tables(body: bytes, frame: _Frame) -> None:
         values = body[17 : 17 + sum(counts)]
         if len(counts) != 16 or len(values) != sum(counts):
             raise ValueError("a Huffman table is cut off")
-        frame.lengths[table] = 0
-        pattern, used = 0, 0
-        for length, count in enumerate(counts, start=1):
-            span = 1 << (16 - length)
-            for value in values[used : used + count]:
-                frame.lengths[table, pattern : pattern + span] = length
-                frame.symbols[table, pattern : pattern + span] = value
-                pattern += span
-            used += count
-        if pattern > 1 << 16:
-            raise ValueError("a Huffman table with too many codes")
-        body = body[17 + used :]
+        frame.lengths[table], frame.symbols[table], frame.steps[table] = _spread(counts, values)
+        body = body[17 + len(values) :]
 
 
-def _scan(data: bytes, head: bytes, start: int, frame: _Frame) -> None:
+@lru_cache(maxsize=64)  # most pictures of a dataset share their tables
+def _spread(counts: bytes, values: bytes) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint16]]:
+    """Return what every 16-bit pattern begins with: the length of its code, its symbol, its step."""
+    lengths, symbols = np.zeros(1 << 16, np.uint8), np.zeros(1 << 16, np.uint8)
+    pattern, used = 0, 0
+    for length, count in enumerate(counts, start=1):
+        span = 1 << (16 - length)
+        for value in values[used : used + count]:
+            lengths[pattern : pattern + span] = length
+            symbols[pattern : pattern + span] = value
+            pattern += span
+        used += count
+    if pattern > 1 << 16:
+        raise ValueError("a Huffman table with too many codes")
+    return lengths, symbols, steps_of(lengths, symbols)
+
+
+def _scan(coded: bytes, head: bytes, frame: _Frame) -> None:
     """Walk the symbols of one scan."""
     chosen = [
         (next(i for i, c in enumerate(frame.components) if c.name == head[1 + 2 * n]), head[2 + 2 * n])
@@ -175,7 +194,7 @@ def _scan(data: bytes, head: bytes, start: int, frame: _Frame) -> None:
     owned = [frame.components[i] for i, _ in chosen]
     unit = 1 if len(owned) == 1 else sum(c.across * c.down for c in owned)
     each = unit * frame.interval or len(places)
-    pieces = _pieces(data[start : _scan_end(data, start)])
+    pieces = _pieces(coded)
     bounds = list(pairwise([*range(0, len(places), each), len(places)]))
     if len(pieces) != len(bounds):
         raise ImageError(
@@ -188,7 +207,7 @@ def _scan(data: bytes, head: bytes, start: int, frame: _Frame) -> None:
         code = np.frombuffer(piece + b"\xff" * 8, dtype=np.uint8)
         fault, used = walk(
             *(code, 8 * len(piece), places[begin:end], owners[begin:end], tables, frame.lengths, frame.symbols),
-            *(frame.nonzero, limits, (first, last), (high, low), frame.progressive, frame.depth + 3),
+            *(frame.steps, frame.nonzero, limits, (first, last), (high, low), frame.progressive, frame.depth + 3),
         )
         if fault:
             raise ImageError("a JPEG is truncated or damaged", where="a scan", got=FAULTS[fault])
@@ -224,6 +243,9 @@ def _order(frame: _Frame, components: Sequence[int]) -> tuple[NDArray[np.int64],
 
 def _pieces(coded: bytes) -> list[bytes]:
     """Return a scan's bytes between restart marks, which count from 0 to 7 over and over, without their stuffing."""
+    _, behind = _marked(coded, 0)
+    if not ((behind >= 0xD0) & (behind <= 0xD7)).any():
+        return [coded.replace(b"\xff\x00", b"\xff")]
     parts = re.split(rb"\xff+([\xd0-\xd7])", coded)
     marks = [mark[0] - 0xD0 for mark in parts[1::2]]
     if marks != [i % 8 for i in range(len(marks))]:

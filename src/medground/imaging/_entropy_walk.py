@@ -15,6 +15,22 @@ FAULTS = {
 }
 PLACE, RUN, TOTAL = 0, 1, 2  # of the state: bits passed, blocks that are known to be empty, bits there are
 _FAR = 1 << 30
+END = 31
+"""In the upper bits of a step: the block ends here."""
+FAST = 11
+"""Bits of the longest number that a step passes; the longer ones of deep pictures are passed one after another."""
+
+
+def steps_of(lengths: NDArray[np.uint8], symbols: NDArray[np.uint8]) -> NDArray[np.uint16]:
+    """Return what a Huffman table of coefficients does with 16 bits in one step, ``(65536,)``.
+
+    The lower six bits are how many bits are passed, code and number together; the bits above them how many
+    coefficients, :data:`END` where the block ends. 0: no step, the code is looked at by itself.
+    """
+    skip, size = (symbols >> 4).astype(np.uint16), (symbols & 15).astype(np.uint16)
+    passed = lengths.astype(np.uint16) + size
+    run = np.where((size > 0) | (skip == 15), skip + 1, np.where(skip == 0, END, 0))
+    return np.where((lengths > 0) & (size <= FAST) & (run > 0), run << 6 | passed, 0).astype(np.uint16)
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba ships no types
@@ -53,6 +69,25 @@ def _mean(
         return _FAR
     value = _taken(code, at, size)
     return int(value if size == 0 or value >> (size - 1) else value - (1 << size) + 1)
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba ships no types
+def _stepped(code: NDArray[np.uint8], at: NDArray[np.int64], steps: NDArray[np.uint16], band: tuple[int, int]) -> int:
+    """Pass what ordinary steps pass of a block; return the coefficient at which anything else stands, or one behind."""
+    k, place, near_end = band[0], at[PLACE], at[TOTAL] - 32
+    while k <= band[1] and place <= near_end:
+        step = int(steps[_ahead(code, place, 16)])
+        run = step >> 6
+        if run == END:
+            place += step & 63
+            k = band[1] + 1
+        elif run == 0 or k + run - 1 > band[1]:
+            break
+        else:
+            place += step & 63
+            k += run
+    at[PLACE] = place
+    return int(k)
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba ships no types
@@ -132,6 +167,7 @@ def walk(
     tables: NDArray[np.int64],
     lengths: NDArray[np.uint8],
     symbols: NDArray[np.uint8],
+    steps: NDArray[np.uint16],
     nonzero: NDArray[np.uint8],
     limits: NDArray[np.int64],
     band: tuple[int, int],
@@ -149,6 +185,7 @@ def walk(
         tables: ``(channels, 2)`` Huffman table of means and of coefficients.
         lengths: ``(8, 65536)`` of the code that 16 bits begin with.
         symbols: ``(8, 65536)`` what it stands for.
+        steps: ``(8, 65536)`` of :func:`steps_of`; zeros: every code is looked at by itself.
         nonzero: ``(blocks, 64)`` coefficients met before; written, where progressive.
         limits: largest mean of each channel.
         band: first and last coefficient of the scan.
@@ -174,7 +211,8 @@ def walk(
         elif fault == 0 and rest[1] > 0 and at[RUN] > 0:
             at[RUN] -= 1
         elif fault == 0 and rest[1] > 0:
-            fault = _coefficients(code, at, lengths[ac], symbols[ac], own, rest, progressive, largest)
+            left = rest if progressive else (_stepped(code, at, steps[ac], rest), rest[1])
+            fault = _coefficients(code, at, lengths[ac], symbols[ac], own, left, progressive, largest)
         if fault or at[PLACE] > total:
             return (FEW if at[PLACE] > total else fault), at[PLACE]
     return (0 if at[RUN] == 0 else FEW), at[PLACE]
