@@ -50,6 +50,8 @@ def bins(cells: Sequence[Cell], models: Sequence[str], scope: str, title: str, u
     layout = {
         "xaxis": axis(unit, type="category", tickangle=-40, title_standoff=60),
         "yaxis": axis("accuracy, %"),
+        # Above: below the plot it would lie on the slanting names of the bins and the title of their axis.
+        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "xanchor": "left"},
         **_CHANCE_ACROSS,
     }
     return ReportFigure(anchor, title, "Dotted: chance. Bars: clustered intervals.", {"accuracy": traces}, layout)
