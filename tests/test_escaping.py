@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+import io
+from pathlib import Path
+
 import pytest
 from hypothesis import given, strategies as st
 
+import medground
 from medground.escaping import for_csv, for_latex, for_markdown, for_terminal
+from medground.running.progress import LineProgress
 
 
 @given(st.text())
@@ -50,3 +56,31 @@ def test_latex_prints_its_special_characters() -> None:
     assert for_latex("a_b & 50 % {x} \\input{/etc/passwd} ~ ^ # $") == (
         r"a\_b \& 50 \% \{x\} \textbackslash{}input\{/etc/passwd\} \textasciitilde{} \textasciicircum{} \# \$"
     )
+
+
+SAYS = {
+    "terminal.py": "the one place that prints",
+    "cli.py": "version, escaped errors and fixed sentences",
+    "running/progress.py": "escapes what it is told",
+    "commands/run_file_page.py": "writes a page of the documentation",
+}
+
+
+def _printing(call: ast.Call) -> bool:
+    name = ast.unparse(call.func)
+    return name in ("print", "typer.echo", "click.echo", "sys.stdout.write", "sys.stderr.write", "typer.secho")
+
+
+def test_text_reaches_a_terminal_by_one_way() -> None:
+    root = Path(medground.__file__).parent
+    for path in sorted(root.rglob("*.py")):
+        if str(path.relative_to(root)) not in SAYS:
+            calls = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Call) and _printing(n)]
+            assert not calls, f"{path.relative_to(root)} line {calls[0].lineno} prints: use terminal.say"
+
+
+def test_progress_says_nothing_that_a_terminal_obeys() -> None:
+    stream = io.StringIO()
+    LineProgress(stream).say("a \x1b[31mred\x07 label")
+    assert "\x1b" not in stream.getvalue()
+    assert "\x07" not in stream.getvalue()

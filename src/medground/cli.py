@@ -196,15 +196,15 @@ def report(
     """Write the HTML report of one run, or of several side by side; of another reading where one is named."""
     from medground.commands import readings, score as scoring
     from medground.reporting.report import summary_of, write_report
-    from medground.terminal import waiting
+    from medground.terminal import say, waiting
 
     choice = scoring.any_of({"protocol": protocol, "reader": reader, "judge": judge})
     chosen = {} if choice is None else {run: readings.session_of(run, choice)[1] for run in runs}
     with waiting("reading the run and drawing its cases"):
         written = write_report(runs, out, "no" if no_images else images.value, chosen)
-    typer.echo(written)
+    say(written)
     if (summary := summary_of(written)).is_file():
-        typer.echo(f"in one page: {summary}")
+        say(f"in one page: {summary}")
 
 
 @app.command()
@@ -255,7 +255,7 @@ def table(
     if form is TableForm.text:
         terminal.show_table(shown, "")
     else:
-        typer.echo(tables.written(shown, form.value, caption), nl=False)
+        terminal.say(tables.written(shown, form.value, caption), end="")
 
 
 @app.command("import")

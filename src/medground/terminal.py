@@ -337,9 +337,12 @@ _BETWEEN = 3
 """Columns of text that part two columns of a table."""
 
 
-def _echo(text: object) -> None:
-    """Print what may hold names and messages that came from data."""
-    typer.echo(for_terminal(str(text)))
+def say(text: object, *, end: str = "\n") -> None:
+    """Print what may hold names, paths and messages that came from data."""
+    typer.echo(for_terminal(str(text)) + end, nl=False)
+
+
+_echo = say
 
 
 def _fitted(rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:

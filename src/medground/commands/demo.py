@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import typer
-
+from medground import terminal
 from medground.benchmarks.results import Cells, Summary, Verdict
 from medground.running.options import available_cores
 from medground.running.progress import progress_on
@@ -71,11 +70,11 @@ def demo_suite(scale: float = 1.0) -> Suite:
 
 def run_demo(out: Path) -> None:
     """Run the demo, say in a few lines what it shows, and write the report."""
-    typer.echo("Drawing chest radiographs whose every fact is known, then asking five questions of ten small models.")
+    terminal.say("Drawing chest radiographs whose every fact is known, then asking five questions of ten small models.")
     done = run_suite(demo_suite(), out, progress=progress_on())
     for line in explain({label: report.summary for label, report in done.parts}):
-        typer.echo(line)
-    typer.echo(f"\nreport: {write(done)}")
+        terminal.say(line)
+    terminal.say(f"\nreport: {write(done)}")
 
 
 def write(done: SuiteReport) -> Path:

@@ -20,6 +20,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from medground import registry
 from medground.errors import ConfigError
+from medground.terminal import say
 
 
 class Offers(TyperGroup):
@@ -68,7 +69,7 @@ def command_of(name: str, function: Callable[..., object], benchmark: type[Any] 
     several = [name for name, hint in hints.items() if typing.get_origin(hint) is tuple and name != "return"]
 
     def command(**given: Any) -> None:
-        typer.echo(function(**_built(given | {name: tuple(given[name]) for name in several}, benchmark)))
+        say(function(**_built(given | {name: tuple(given[name]) for name in several}, benchmark)))
 
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what typer reads
     command.__annotations__ = {p.name: p.annotation for p in parameters}

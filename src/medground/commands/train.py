@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from medground.commands.offers import Offers
+from medground.terminal import say
 
 
 class Trainings(Offers):
@@ -36,7 +37,7 @@ def train_reference(
     """Train the reference model from scratch."""
     from medground.training.reference import train_reference as train
 
-    typer.echo(train(out, nih=nih, seed=seed))
+    say(train(out, nih=nih, seed=seed))
 
 
 @app.command("chat")
@@ -50,7 +51,7 @@ def train_chat(
     """Train the small chat model on phantoms, in two stages; a stopped training goes on."""
     from medground.training.chat import train_chat as train
 
-    typer.echo(train(out, twin=twin, first=first, seed=seed, workers=workers))
+    say(train(out, twin=twin, first=first, seed=seed, workers=workers))
 
 
 @app.command("loba")
@@ -68,7 +69,7 @@ def train_loba(
     from medground.training.loop import Schedule
 
     schedule = Schedule(steps=steps, rate=rate, warm_up=min(50, steps), decay=0.0, seed=seed)
-    typer.echo(train(llava, sam, questions, out, schedule=schedule))
+    say(train(llava, sam, questions, out, schedule=schedule))
 
 
 @app.command("instruct")
@@ -87,4 +88,4 @@ def train_instruct(
     from medground.training.loop import Schedule
 
     schedule = Schedule(steps=steps, rate=rate, warm_up=min(50, steps), decay=0.0, seed=seed)
-    typer.echo(train(checkpoint, conversations, images, out, schedule=schedule, device=device))
+    say(train(checkpoint, conversations, images, out, schedule=schedule, device=device))

@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
+from medground.escaping import for_terminal
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -80,7 +82,7 @@ class LineProgress(Progress):
             self._write(message)
 
     def _write(self, line: str) -> None:
-        print(line.rstrip(), file=self._stream, flush=True)
+        print(for_terminal(line.rstrip()), file=self._stream, flush=True)
 
 
 class BarProgress(Progress):
@@ -110,7 +112,7 @@ class BarProgress(Progress):
 
     def title(self, text: str) -> None:
         """See :class:`Progress`."""
-        self._bar.update(self._task, description=text)
+        self._bar.update(self._task, description=for_terminal(text))
 
     def advance(self, *, failed: bool = False) -> None:
         """See :class:`Progress`."""
@@ -123,7 +125,7 @@ class BarProgress(Progress):
 
     def say(self, message: str) -> None:
         """See :class:`Progress`."""
-        self._bar.console.print(message, markup=False, highlight=False)
+        self._bar.console.print(for_terminal(message), markup=False, highlight=False)
 
     def stop(self) -> None:
         """See :class:`Progress`."""
