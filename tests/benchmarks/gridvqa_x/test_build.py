@@ -183,6 +183,7 @@ def test_true_explanations_are_published_with_the_scenes(tmp_path):
 def test_chosen_buckets_are_built_alone(tmp_path):
     out = build(tmp_path / "set", Plan(per_bucket=2, images=False, only=Only(depths=(2,), types=("SO",))))
     assert len((out / "scenes.jsonl").read_text().splitlines()) == 4
+    assert json.loads((out / "plan.json").read_text())["left_out"] == []
     plan = Plan(densities=(0.3,))
     assert len(plan.buckets()) == 17
     assert [sentence.split()[0] for sentence in plan.left_out()] == ["D3-M-count-d03", "D3-CMP-compare-d03"]

@@ -251,6 +251,7 @@ class GridVQAX:
         """Scenes, regimes and explainers with all their parameters."""
         return {
             "data": self.scenes,
+            "edition": self.edition if self.confusers == "strict" else "first",
             "regimes": {f"{model} on {data}": regime for (model, data), regime in self.regimes.items()},
             "explainers": {
                 e.label: {"class": e.cls.__name__, "identity": e.identity(), **written_out(e.cls, e.parameters)}

@@ -144,7 +144,7 @@ def build(out: str | Path, plan: Plan, *, workers: int = 1, progress: Progress |
                 first += len(grounding["annotations"])
             if progress:
                 progress(done, len(plan))
-    (target / "plan.json").write_text(json.dumps(asdict(plan), indent=1) + "\n")
+    (target / "plan.json").write_text(json.dumps(asdict(plan) | {"left_out": plan.left_out()}, indent=1) + "\n")
     return target
 
 
