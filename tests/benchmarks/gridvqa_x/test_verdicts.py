@@ -113,3 +113,15 @@ def test_without_a_model_that_takes_the_shortcut_nothing_is_asked() -> None:
     assert (told.answer, told.model, told.dataset) == ("not asked", "reasons", "D_pure")
     assert told.because.startswith("The run has no second model")
     assert told.headline is None
+
+
+@pytest.mark.parametrize(("mass", "answer"), [(0.9, "yes"), (0.22, "in part"), (0.1, "in part")])
+def test_yes_asks_for_mass_on_the_cause_beyond_that_of_an_even_map(mass: float, answer: str) -> None:
+    low = noise(60)
+    rows = rows_of([x + 0.2 for x in low], low, image_mass=mass, image_area=0.2, text_mass=0.9, text_area=0.5)
+    local = local_checks(rows, 0, 0.95)
+    image = next(c for c in local if c["modality"] == "image")
+    assert image["on_cause_gain"] == pytest.approx(mass - 0.2)
+    assert (image["on_cause"] == "yes") == (answer == "yes")
+    (told,) = verdicts([], {"pure": ("a", "pure"), "cross": ("b", "pure")}, local, [])
+    assert told.answer == answer

@@ -4,8 +4,9 @@ Local methods are judged on the same scenes of D_pure under both models, relatio
 model's answer comes from targets, anchors and directions, the shortcut model's from everything that fits the target's
 words. So a faithful map puts more mass on anchors (image), on directions and anchors (text), under the first. By the
 one decision rule (:mod:`medground.metrics.decide`) the difference must clear the margin of masses, on enough scenes,
-and the method must give the same map again when only its seed changes. Global methods face the additive fallacy check
-(:mod:`medground.metrics.additive`); its rules by means alone stand beside it.
+and the method must give the same map again when only its seed changes. *Yes* asks for truth as well: under the
+reasoning model the mass on the cause must be shown to exceed that of an even map by the same margin. Global methods
+face the additive fallacy check (:mod:`medground.metrics.additive`); its rules by means alone stand beside it.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def local_checks(rows: pl.DataFrame, seed: int, level: float, rule: decide.Rule 
         pairs = pure.join(cross, on="scene_id", suffix="_cross", maintain_order="left")
         if len(pairs):
             checks += [_compared(pairs, method, modality, seed, level) for modality in EVIDENCE]
-    told = correct([check["found"] for check in checks], "explainers and modalities", seed)
+    told = correct([check["compared"] for check in checks], "explainers and modalities", seed)
     return [_decided(check, difference, rule) for check, difference in zip(checks, told, strict=True)]
 
 
@@ -88,7 +89,7 @@ def _compared(pairs: pl.DataFrame, method: str, modality: Modality, seed: int, l
         "method": method,
         "modality": modality,
         "statistic": " + ".join(columns),
-        "found": compare_means(first, second, clusters(pairs["scene_id"].to_list()), level=level, seed=seed),
+        "compared": compare_means(first, second, clusters(pairs["scene_id"].to_list()), level=level, seed=seed),
         "reasoning": float(a.mean()) if a.size else None,
         "shortcut": float(b.mean()) if b.size else None,
         "n": int(both.sum()),
@@ -96,14 +97,30 @@ def _compared(pairs: pl.DataFrame, method: str, modality: Modality, seed: int, l
         "right_order": float(((a > b) + 0.5 * (a == b)).mean()) if a.size else None,
         "distance": _distance(pairs, modality),
         "reliability": _reliability(pairs, modality),
+        "beside_even": _beside_even(pairs, modality, seed, level),
     }
+
+
+def _beside_even(pairs: pl.DataFrame, modality: Modality, seed: int, level: float) -> Difference:
+    """Compare the reasoning model's mass on the cause with that of an even map, which is the cause's area."""
+    mass, area = (
+        pairs[f"{modality}_{name}"].cast(pl.Float64).fill_null(float("nan")).to_numpy() for name in ("mass", "area")
+    )
+    return compare_means(mass, area, clusters(pairs["scene_id"].to_list()), level=level, seed=seed)
 
 
 def _decided(check: Mapping[str, Any], difference: Difference, rule: decide.Rule) -> dict[str, Any]:
     """Return a check as JSON takes it, with what follows."""
-    kept = {key: value for key, value in check.items() if key != "found"}
+    kept = {key: value for key, value in check.items() if key not in ("compared", "beside_even")}
     decision = decide.decide_difference(difference, _MASS, rule, reliability=check["reliability"])
+    even: Difference = check["beside_even"]
+    on_cause = decide.decide_beside(even, _MASS, rule, reliability=check["reliability"])
     return kept | {
+        "on_cause": on_cause.answer,
+        "on_cause_because": on_cause.because,
+        "on_cause_gain": even.value,
+        "on_cause_low": even.low,
+        "on_cause_high": even.high,
         "verdict": _WORDS[decision.word] if difference.value is not None else "undefined",
         "answer": decision.answer,
         "because": decision.because,
@@ -169,14 +186,17 @@ def _explains(
     (model, dataset), (other, _) = regimes["pure"], regimes["cross"]
     answers: dict[str, Answer] = {modality: check["answer"] for modality, check in checks.items()}
     answer = answers["image"]
-    if answer == "yes" and answers.get("text") != "yes":
+    image = checks["image"]
+    if answer == "yes" and (answers.get("text") != "yes" or image["on_cause"] != "yes"):
         answer = "in part"
+    in_part = "It does so in the picture; in the words it is not shown."
+    if image["on_cause"] != "yes":
+        in_part = "It does so, but under that model its mass is not shown to lie on the cause more than an even map's."
     because = {
         "yes": "It puts more weight on what the answer depends on under the model that reasons, in picture and words.",
-        "in part": "It does so in the picture; in the words it is not shown.",
+        "in part": in_part,
         "no": "It puts no more weight on what the answer depends on under the model that reasons.",
     }.get(answer, "")
-    image = checks["image"]
     because = f"{because} {image['because'][:1].upper()}{image['because'][1:]}.".strip()
     roles = {
         "headline": _cell(model, dataset, method, "image_evidence", image, image["reasoning"]),
@@ -287,7 +307,7 @@ def _checked(rows: pl.DataFrame, replicates: int, seed: int, least: int) -> dict
         return by_series | {"verdict": "undefined", "answer": "cannot be told", "reason": error.what}
     told = decide_additive(by_regime["pure"], by_regime["spurious"], least=least)
     parts = {"rises": told.rises, "flat": told.flat, "low": told.low}
-    rules = {"rule_a": check.passes_mean_rule, "rule_b": check.passes_confident_rule, "by_means": _said(check)}
+    rules = {"rule_a": check.passes_mean_rule, "rule_b": check.passes_confident_rule, "by_means": _in_words(check)}
     word = {"yes": "passes", "no": "fails"}.get(told.answer, told.answer)
     return (
         by_series
@@ -304,7 +324,7 @@ def _by_depth(rows: pl.DataFrame) -> list[NDArray[np.float64]]:
     ]
 
 
-def _said(check: Fallacy) -> str:
+def _in_words(check: Fallacy) -> str:
     if check.passes_confident_rule:
         return "passes: rises at every step, flat and low for the shortcut"
     if check.passes_mean_rule:
