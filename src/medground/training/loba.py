@@ -86,7 +86,7 @@ def lessons(table: Path) -> list[Lesson]:
         DataError: a line is not like that, or a picture lies outside the table's folder.
     """
     root = table.parent.resolve()
-    found: list[Lesson] = []
+    read: list[Lesson] = []
     try:
         lines = table.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -111,10 +111,10 @@ def lessons(table: Path) -> list[Lesson]:
             ) from error
         if not image.is_relative_to(root):
             raise DataError("a picture lies outside the table's folder", where=f"{table}, line {number}", got=image)
-        found.append(Lesson(image, question, answer, region, mask))
-    if not found:
+        read.append(Lesson(image, question, answer, region, mask))
+    if not read:
         raise DataError("there is nothing to learn from", where=table, expected="at least one question")
-    return found
+    return read
 
 
 class LobaLearner:

@@ -58,13 +58,13 @@ class Whose:
 
 def closed_cells(whose: Whose, answers: ClosedAnswers) -> list[Cell]:
     """Return the scores of closed questions: all, by kind of "no", by finding."""
-    scores = closed_scores(answers.gold, answers.said)
-    left_out = closed_scores(answers.gold, answers.said, "left_out").values()
+    scores = closed_scores(answers.gold, answers.replies)
+    left_out = closed_scores(answers.gold, answers.replies, "left_out").values()
     values, failed = scores.values(), {"failed": answers.failed}
     cells = [whose.cell("balanced_accuracy", balanced(answers), n=scores.n, floor=_floor(answers), **failed)]
     gold = np.array([g == "yes" for g in answers.gold], dtype=bool)
-    said_yes = np.array([a == "yes" for a in answers.said], dtype=bool)
-    said_no = np.array([a == "no" for a in answers.said], dtype=bool)
+    said_yes = np.array([a == "yes" for a in answers.replies], dtype=bool)
+    said_no = np.array([a == "no" for a in answers.replies], dtype=bool)
     # A non-answer to a "no" counts as a false positive: the calls that F1 and precision are made from.
     called = np.where(gold, said_yes, ~said_no)
     right = np.where(gold, said_yes, said_no)
@@ -88,7 +88,7 @@ def closed_cells(whose: Whose, answers: ClosedAnswers) -> list[Cell]:
 
 def balanced(answers: ClosedAnswers) -> Estimate:
     """Return the mean of recall and specificity with its interval."""
-    right = np.array([g == a for g, a in zip(answers.gold, answers.said, strict=True)], dtype=float)
+    right = np.array([g == a for g, a in zip(answers.gold, answers.replies, strict=True)], dtype=float)
     gold = np.array([g == "yes" for g in answers.gold], dtype=bool)
     if not gold.any() or gold.all():
         return Estimate(None, n=len(gold), reason="only one of the two answers was right throughout")
@@ -103,7 +103,7 @@ def _floor(answers: ClosedAnswers) -> float | None:
 
 
 def _other(answers: ClosedAnswers) -> int:
-    return sum(a not in ("yes", "no") for a in answers.said)
+    return sum(a not in ("yes", "no") for a in answers.replies)
 
 
 def _by_group(whose: Whose, answers: ClosedAnswers, right: np.ndarray[Any, Any]) -> list[Cell]:
@@ -139,7 +139,7 @@ def quartet_cells(whose: Whose, answers: ClosedAnswers) -> list[Cell]:
         right[row["cluster"]] = right.get(row["cluster"], True) and row["answer"] == row["wanted"]
     whole = estimate_mean([float(v) for v in right.values()], clusters(list(right)))
     cells.append(whose.cell("quartets_right", whole, floor=1 / 256))
-    ratio = estimate_mean([float(a == "yes") for a in answers.said], answers.by)
+    ratio = estimate_mean([float(a == "yes") for a in answers.replies], answers.by)
     return [*cells, whose.cell("yes_ratio", ratio)]
 
 

@@ -42,14 +42,14 @@ def overlaps(answer: Answer, true: Mapping[str, Mask]) -> dict[str, Overlap]:
         true: anatomy -> ``(height, width)``; all of one size.
     """
     width, height = answer.values.get("size", (0, 0))
-    found: dict[str, Overlap] = {}
+    overlaps: dict[str, Overlap] = {}
     for name, runs in answer.arrays.items():
         mask = true.get(name.removeprefix(_PREFIX))
         if mask is None or not mask.any() or mask.shape != (height, width):
             continue
-        said = rle.mask_from_counts(runs, (int(width), int(height)))
-        found[name.removeprefix(_PREFIX)] = (int((said & mask).sum()), int(said.sum()), int(mask.sum()))
-    return found
+        drawn = rle.mask_from_counts(runs, (int(width), int(height)))
+        overlaps[name.removeprefix(_PREFIX)] = (int((drawn & mask).sum()), int(drawn.sum()), int(mask.sum()))
+    return overlaps
 
 
 def dice(overlap: Overlap) -> float:
@@ -58,8 +58,8 @@ def dice(overlap: Overlap) -> float:
     >>> dice((2, 4, 4))
     0.5
     """
-    both, said, true = overlap
-    return 2 * both / (said + true)
+    both, drawn, true = overlap
+    return 2 * both / (drawn + true)
 
 
 def iou(overlap: Overlap) -> float:
@@ -68,8 +68,8 @@ def iou(overlap: Overlap) -> float:
     >>> round(iou((2, 4, 4)), 3)
     0.333
     """
-    both, said, true = overlap
-    return both / (said + true - both)
+    both, drawn, true = overlap
+    return both / (drawn + true - both)
 
 
 def mask_cells(whose: Whose, rows: pl.DataFrame) -> list[Cell]:
@@ -91,5 +91,5 @@ def mask_cells(whose: Whose, rows: pl.DataFrame) -> list[Cell]:
 
 
 def _cell(whose: Whose, metric: str, rows: Sequence[Mapping[str, Any]], values: Sequence[float], **more: Any) -> Cell:
-    made = estimate_mean(np.asarray(values, dtype=float), clusters([row["cluster"] for row in rows]))
-    return whose.cell(metric, made, **more)
+    estimate = estimate_mean(np.asarray(values, dtype=float), clusters([row["cluster"] for row in rows]))
+    return whose.cell(metric, estimate, **more)

@@ -55,7 +55,7 @@ class ClosedAnswers:
         return [row["wanted"] for row in self.base]
 
     @cached_property
-    def said(self) -> list[str]:
+    def replies(self) -> list[str]:
         """What the model answered to them."""
         return [row["answer"] for row in self.base]
 

@@ -39,12 +39,12 @@ class Tested:
     """A cell with the estimate that it was made from and what it says against 50 %."""
 
     cell: Cell
-    said: Decision
+    decision: Decision
 
     @property
     def word(self) -> str:
         """``better`` (above 50), ``worse`` (below), ``equivalent`` (at it) or ``cannot be told``."""
-        return self.said.word
+        return self.decision.word
 
 
 def figure(cell: Cell | None, estimate: Estimate | None, rules: Mapping[str, Rule]) -> Tested | None:
@@ -103,7 +103,7 @@ def region_verdict(model: str, dataset: str, reading: str, figures: Mapping[str,
         because=because,
         reading=reading,
         dataset=dataset,
-        margin=next((one.said.margin for one in figures.values()), None),
+        margin=next((one.decision.margin for one in figures.values()), None),
         roles=roles,
     )
 
@@ -113,11 +113,11 @@ def half_verdict(
 ) -> Verdict:
     """Return the verdict on words or pixels: the first figure decides; *in part* where another is not above 50."""
     known = [one for one in figures if one is not None]
-    answers = [one.said.answer for one in known]
+    answers = [one.decision.answer for one in known]
     answer: Answer = answers[0] if answers else "cannot be told"
     if answer == "yes" and set(answers) != {"yes"}:
         answer = "in part"
-    because = "; ".join(f"{_title(one.cell)} {one.said.because}" for one in known)
+    because = "; ".join(f"{_title(one.cell)} {one.decision.because}" for one in known)
     roles = {"headline": known[0].cell if known else fallback}
     if len(known) > 1:
         roles["companion"] = known[1].cell
@@ -129,13 +129,13 @@ def half_verdict(
         because=because or "it said yes too seldom for its yes to be tested",
         reading=reading,
         dataset=dataset,
-        margin=known[0].said.margin if known else None,
+        margin=known[0].decision.margin if known else None,
         roles=roles,
     )
 
 
 def _open(*figures: Tested | None) -> str:
-    return "; ".join(f"{_title(one.cell)} {one.said.because}" for one in figures if one and one.word != "better")
+    return "; ".join(f"{_title(one.cell)} {one.decision.because}" for one in figures if one and one.word != "better")
 
 
 def _title(cell: Cell) -> str:

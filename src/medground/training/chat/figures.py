@@ -81,10 +81,10 @@ class Asker:
         logits, rows = self._logits(pictures, turns)
         sure = logits.log_softmax(-1)
         yes, no = (sure[:, tokens.encode(word)[0]] for word in ("yes", "no"))
-        found: list[list[float]] = [[] for _ in pictures]
+        margins: list[list[float]] = [[] for _ in pictures]
         for row, value in zip(rows, (yes - no).tolist(), strict=True):
-            found[row].append(value)
-        return found
+            margins[row].append(value)
+        return margins
 
     def _logits(self, pictures: Sequence[Pixels], turns: Sequence[Sequence[Turn]]) -> tuple[torch.Tensor, list[int]]:
         """Return the logits that predict each answer's last word but the end, and the picture of each."""
@@ -146,8 +146,8 @@ def measure(
         reply: answers (picture, question) pairs in words, for the open questions.
     """
     asker, asked = Asker(network), trials.closed(cases)
-    out, said = _closed(asker, cases, asked)
-    positives = [q for q, yes in zip(asked, said, strict=True) if q.gold and yes]
+    out, answers = _closed(asker, cases, asked)
+    positives = [q for q, yes in zip(asked, answers, strict=True) if q.gold and yes]
     out |= _swapped(asker, cases, positives)
     out |= _redrawn(asker, cases, positives)
     out |= _quartets(asker, quartets)
@@ -164,9 +164,9 @@ def _grouped(
     """Return margins of (case, question) pairs in their order."""
     owners = sorted({case for case, _ in wanted})
     lists = {case: [i for i, (owner, _) in enumerate(wanted) if owner == case] for case in owners}
-    found = asker.margins([pictures[c] for c in owners], [[wanted[i][1] for i in lists[c]] for c in owners], **how)
+    margins = asker.margins([pictures[c] for c in owners], [[wanted[i][1] for i in lists[c]] for c in owners], **how)
     out = [0.0] * len(wanted)
-    for case, values in zip(owners, found, strict=True):
+    for case, values in zip(owners, margins, strict=True):
         for index, value in zip(lists[case], values, strict=True):
             out[index] = value
     return out
@@ -176,15 +176,15 @@ def _closed(asker: Asker, cases: Sequence[Case], asked: Sequence[Closed]) -> tup
     pictures = {i: case.drawing.pixels for i, case in enumerate(cases)}
     wanted = [(q.case, q.text) for q in asked]
     margins = _grouped(asker, pictures, wanted)
-    said = [margin > 0 for margin in margins]
-    out = _rates("closed", asked, said)
+    answers = [margin > 0 for margin in margins]
+    out = _rates("closed", asked, answers)
     area = auc([q.gold for q in asked], margins).value
     out["closed, AUC"] = {"value": None if area is None else round(100 * area, 1), "n": len(asked)}
     for number, kind in enumerate(trials.KINDS):
-        rows = [(not yes, q.case) for q, yes in zip(asked, said, strict=True) if q.kind == number]
+        rows = [(not yes, q.case) for q, yes in zip(asked, answers, strict=True) if q.kind == number]
         out[f"closed, no where {kind}"] = figure([r[0] for r in rows], [r[1] for r in rows])
     for number, finding in enumerate(FINDINGS):
-        rows = [(yes == q.gold, q.case) for q, yes in zip(asked, said, strict=True) if q.finding == number]
+        rows = [(yes == q.gold, q.case) for q, yes in zip(asked, answers, strict=True) if q.finding == number]
         out[f"closed, {finding}"] = figure([r[0] for r in rows], [r[1] for r in rows])
     located = [margin > 0 for margin in _grouped(asker, pictures, wanted, locate=True)]
     out["closed after its place"] = _rates("x", asked, located)["x, balanced accuracy"]
@@ -193,18 +193,18 @@ def _closed(asker: Asker, cases: Sequence[Case], asked: Sequence[Closed]) -> tup
     out["closed, grey picture"] = _rates("x", asked, blind)["x, balanced accuracy"]
     anywhere = [bool(cases[q.case].truth.present[0, q.finding]) for q in asked]
     out["closed, floor: the finding anywhere"] = _rates("x", asked, anywhere)["x, balanced accuracy"]
-    return out, said
+    return out, answers
 
 
-def _rates(name: str, asked: Sequence[Closed], said: Sequence[bool]) -> dict[str, Figure]:
-    pairs = list(zip(asked, said, strict=True))
+def _rates(name: str, asked: Sequence[Closed], answers: Sequence[bool]) -> dict[str, Figure]:
+    pairs = list(zip(asked, answers, strict=True))
     yes = figure([s for q, s in pairs if q.gold], [q.case for q, _ in pairs if q.gold])
     no = figure([not s for q, s in pairs if not q.gold], [q.case for q, _ in pairs if not q.gold])
     return {
         f"{name}, balanced accuracy": balanced(yes, no),
         f"{name}, yes rightly": yes,
         f"{name}, no rightly": no,
-        f"{name}, says yes": figure(list(said), [q.case for q in asked]),
+        f"{name}, says yes": figure(list(answers), [q.case for q in asked]),
     }
 
 
@@ -212,7 +212,7 @@ def _swapped(asker: Asker, cases: Sequence[Case], positives: Sequence[Closed]) -
     """Return how often a yes turns into a no when words change, and when they should not matter."""
     valid = np.stack([case.share for case in cases]).max(axis=0) > HOLDS
     pictures = {i: case.drawing.pixels for i, case in enumerate(cases)}
-    made = [trials.swaps(q, cases[q.case], valid) for q in positives]
+    swapped = [trials.swaps(q, cases[q.case], valid) for q in positives]
     out: dict[str, Figure] = {}
     for name, field in (
         ("TPT, anatomy swapped", "anatomy"),
@@ -222,7 +222,7 @@ def _swapped(asker: Asker, cases: Sequence[Case], positives: Sequence[Closed]) -
     ):
         wanted = [
             (q.case, text)
-            for q, swap in zip(positives, made, strict=True)
+            for q, swap in zip(positives, swapped, strict=True)
             if (text := getattr(swap, field)) is not None
         ]
         out[f"{name}, flips"] = figure([m <= 0 for m in _grouped(asker, pictures, wanted)], [c for c, _ in wanted])
@@ -264,8 +264,8 @@ def _quartets(asker: Asker, quartets: Sequence[Quartet]) -> dict[str, Figure]:
         pictures = [draw(scene, SIZE).pixels for scene in (one.one, one.two)]
         first, second = asker.margins(pictures, [texts, texts])
         gold = [True, True, False, False]
-        said = [*(m > 0 for m in first), *(m <= 0 for m in second)]
-        hits.append([yes == right for yes, right in zip(said, gold + gold, strict=True)])
+        answers = [*(m > 0 for m in first), *(m <= 0 for m in second)]
+        hits.append([yes == right for yes, right in zip(answers, gold + gold, strict=True)])
     owner = [index for index, row in enumerate(hits) for _ in row]
     return {
         "quartets, right (chance, words, and anywhere in the picture: 50)": figure([h for r in hits for h in r], owner),

@@ -57,8 +57,8 @@ def highlighting(backbone: Backbone, cases: Sequence[Case], most: int = 160) -> 
     out: dict[str, Figure] = {}
     for name, masks, decoding in SETTINGS:
         engine = Engine(backbone, decoding)
-        said = _yes(engine, cases, [(q.case, q.region, q.text) for q in asked], masks)
-        pairs = list(zip(asked, said, strict=True))
+        replies = _yes(engine, cases, [(q.case, q.region, q.text) for q in asked], masks)
+        pairs = list(zip(asked, replies, strict=True))
         yes = figure([s for q, s in pairs if q.gold], [q.case for q, _ in pairs if q.gold])
         no = figure([not s for q, s in pairs if not q.gold], [q.case for q, _ in pairs if not q.gold])
         key = f"{name}, {masks} masks" if decoding.needs_region else name

@@ -140,13 +140,13 @@ def turns(pasted: Pasted, case: int, rng: np.random.Generator) -> list[Turn]:
     chance = np.full(golds.shape, min(1.0, (asked.sum() + 1) / max(1, false.sum())))
     chance[region] = 0.6
     asked = asked | (false & (rng.random(golds.shape) < chance))
-    made = []
+    asked_turns = []
     for place, finding in np.argwhere(asked):
         forms = (*questions.CLOSED, *questions.CLOSED, *questions.PARAPHRASES)
         text = forms[int(rng.integers(len(forms)))].format(region=ANATOMIES[place], finding=FINDINGS[finding])
-        made.append(turn(text, "yes" if golds[place, finding] == 1 else "no"))
+        asked_turns.append(turn(text, "yes" if golds[place, finding] == 1 else "no"))
     if pasted.open[case] and rng.random() < 0.5:
         named = [FINDINGS[i] for i in np.flatnonzero(golds[region] == 1)]
         text = questions.OPEN[int(rng.integers(len(questions.OPEN)))].format(region=ANATOMIES[region])
-        made.append(turn(text, questions.answer_findings(named)))
-    return [made[i] for i in rng.permutation(len(made))]
+        asked_turns.append(turn(text, questions.answer_findings(named)))
+    return [asked_turns[i] for i in rng.permutation(len(asked_turns))]

@@ -101,12 +101,12 @@ def draw_lessons(recipe: SecondRecipe, workers: int = 1) -> Lessons:
     """Draw all pictures of the second stage; the same for any number of workers."""
     plain, pasted = partial(_plain, recipe.phantom_seed), partial(one_paste, recipe.phantom_seed + 1)
     if workers == 1:
-        drawn, made = [plain(case) for case in range(recipe.pictures)], [pasted(c) for c in range(recipe.pastes)]
+        drawn, changed = [plain(case) for case in range(recipe.pictures)], [pasted(c) for c in range(recipe.pastes)]
     else:
         with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
             drawn = list(pool.map(plain, range(recipe.pictures), chunksize=50))
-            made = list(pool.map(pasted, range(recipe.pastes), chunksize=25))
-    return Lessons(join([scene for scene, _ in drawn]), np.stack([row for _, row in drawn]), joined(made))
+            changed = list(pool.map(pasted, range(recipe.pastes), chunksize=25))
+    return Lessons(join([scene for scene, _ in drawn]), np.stack([row for _, row in drawn]), joined(changed))
 
 
 def _plain(seed: int, case: int) -> tuple[Scenes, NDArray[np.int8]]:

@@ -202,16 +202,16 @@ def opened(cases: Sequence[Case], seed: int = 0) -> list[Open]:
 
 def quartets(count: int, seed: int) -> list[Quartet]:
     """Return swapped quartets of a seed: words, and "anywhere in the picture", are at exactly 50 on them."""
-    made: list[Quartet] = []
+    several: list[Quartet] = []
     for case in range(8 * count):  # about half of the draws have places for both findings
         rng = np.random.default_rng([seed, 10, case])
         first, second = (FINDINGS[int(i)] for i in rng.permutation(len(FINDINGS))[:2])
-        found = quartet(seed, case, first, second)
-        if found is not None:
-            made.append(found)
-        if len(made) == count:
+        drawn = quartet(seed, case, first, second)
+        if drawn is not None:
+            several.append(drawn)
+        if len(several) == count:
             break
-    return made
+    return several
 
 
 @dataclass(frozen=True)
