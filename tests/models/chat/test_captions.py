@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -30,7 +31,13 @@ def test_sentences_become_questions_with_their_answers():
         Asked(MASS, False),
         Asked("Is there cardiomegaly in the picture?", True),
     ]
-    assert captions.questions("Large pulmonary mass. A pacemaker is in place. PA chest radiograph. A tumour.") == []
+    more = "Large pulmonary mass. A pacemaker is in place. PA chest radiograph. A tumour."
+    assert captions.questions(more) == []
+    assert captions.questions(more, claims=True) == [
+        Asked("True: Large pulmonary mass?", True),
+        Asked("True: A pacemaker is in place?", True),
+    ]
+    assert captions.questions(text, claims=True) == captions.questions(text)
 
 
 def test_every_question_is_in_words_that_the_first_stage_knows():
@@ -92,6 +99,7 @@ class Odds:
 def scripted():
     model = SmallChat.__new__(SmallChat)
     model._runtime = Runtime("cpu", "float32", deterministic=False)
+    model.backbone = SimpleNamespace(network=SimpleNamespace(size=tokens.FIRST))
     model.engine = Odds({MASS: 1.0, LEFT: -3.0, RIGHT: 2.0})
     return model
 

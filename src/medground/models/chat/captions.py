@@ -2,8 +2,9 @@
 
 "Pleural effusion on the left" is true where the model says that the left lung has effusion; "no lung mass" where it
 says that there is no mass in the picture. Sentences are read by the grammar that phantoms' captions are written in
-(``worlds.phantom.statements``). One that the grammar does not know, or of which the model knows nothing (views,
-devices, sizes, landmarks), adds nothing, so that two captions that differ in nothing else come out equal: a tie.
+(``worlds.phantom.statements``). Devices and sizes are no questions about regions: a model that was taught whether
+sentences are true is asked that. A sentence that cannot be asked, of views and landmarks too, adds nothing, so that two
+captions that differ in nothing else come out equal: a tie.
 
 Prompts that offer captions on lines of their own (``Caption A: ...``, ``Caption B: ...``) are read the same way: each
 caption by itself, so that no place has an advantage.
@@ -18,10 +19,14 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from medground.models.base import Message
-from medground.worlds.phantom.questions import CLOSED, PRESENT
+from medground.worlds.phantom.questions import CLAIM, CLOSED, PRESENT
 from medground.worlds.phantom.statements import Statement, said
 
 _LINE: Final = re.compile(r"^\s*Caption ([A-Z]): *(.+?)\s*$", re.MULTILINE)
+
+
+_LEARNT: Final = ("device", "size")
+"""What a model of the second stage is asked as a sentence: of views and landmarks it has learnt nothing."""
 
 
 class Asked(NamedTuple):
@@ -31,15 +36,27 @@ class Asked(NamedTuple):
     yes: bool
 
 
-def questions(caption: str) -> list[Asked]:
+def questions(caption: str, *, claims: bool = False) -> list[Asked]:
     """Return what a caption says, as questions, one a sentence that can be asked.
+
+    Args:
+        caption: the text.
+        claims: whether the model was taught to say of a sentence whether it is true (the second stage of training):
+            then devices and sizes are asked about too.
 
     Example:
         >>> questions("Chest film. Right-sided pneumothorax. No lung mass.")
         [Asked(text='Does the right lung have pneumothorax?', yes=True), Asked(text='Is there mass in the picture?', \
 yes=False)]
     """
-    return [one for statement in said(caption) if (one := _question(statement)) is not None]
+    asked = []
+    for sentence in re.split(r"\.(?:\s+|$)", caption):
+        for statement in said(f"{sentence}."):
+            one = _question(statement)
+            if one is None and claims and statement.kind in _LEARNT:
+                one = Asked(CLAIM.format(sentence=sentence), True)
+            asked += [] if one is None else [one]
+    return asked
 
 
 def _question(statement: Statement) -> Asked | None:

@@ -22,7 +22,7 @@ from medground.models.chat.answering import Answering
 from medground.models.chat.decoding import decoding_of
 from medground.models.chat.engine import Engine
 from medground.models.common.runtime import Runtime
-from medground.models.networks.chat import weights
+from medground.models.networks.chat import tokens, weights
 from medground.models.networks.chat.backbone import SmallBackbone
 
 SEEN: Mapping[str, str] = {
@@ -124,7 +124,8 @@ class SmallChat(Answering):
 
     def _fits(self, image: Radiograph, captions: Sequence[str]) -> list[float]:
         """Return the log-probability of each caption that all its sentences are true."""
-        parts = [reading.questions(caption) for caption in captions]
+        claims = self.backbone.network.size == tokens.SIZE
+        parts = [reading.questions(caption, claims=claims) for caption in captions]
         texts = list(dict.fromkeys(one.text for part in parts for one in part))
         with self._runtime.inference():
             odds = self.engine.odds([(Message("user", text, (image,)),) for text in texts])
