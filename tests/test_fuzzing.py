@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from torture.fuzzing import KINDS, damage, fuzz
 
+from medground.errors import MedgroundError
+
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_damaged_file_is_read_or_refused(kind: str) -> None:
@@ -14,6 +16,15 @@ def test_a_damaged_file_is_read_or_refused(kind: str) -> None:
     assert count.changed == 0
     assert count.tried == count.read + count.refused == 120
     assert count.refused > 20  # the damage is felt
+
+
+@pytest.mark.parametrize(
+    ("kind", "number"), [("DICOM", 2862), ("DICOM", 2893), ("table, zipped", 115), ("table, zipped", 3158)]
+)
+def test_damage_that_once_escaped_is_refused(kind: str, number: int) -> None:
+    sound, read, _ = KINDS[kind]()
+    with pytest.raises(MedgroundError):
+        read(damage(sound, np.random.default_rng((0, number))))
 
 
 @pytest.mark.parametrize("kind", KINDS)

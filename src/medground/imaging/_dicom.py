@@ -85,7 +85,7 @@ def read_dicom(data: bytes, max_pixels: int) -> Displayed:
             that no installed decoder reads.
     """
     header = _dataset(data, _TAGS, most=4 * max_pixels + _ROOM)
-    if _PIXELS not in header:
+    if _PIXELS not in header or not header.PixelData:
         raise ImageError("a DICOM file has no pixels", expected="Pixel Data (7FE0,0010)", got="none")
     checked_frame(_size(header), max_pixels)
     kind = _checked_kind(header)

@@ -102,6 +102,12 @@ def read_table(
     return table
 
 
+_UNREADABLE = (
+    *(OSError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError),
+    *(IndexError, UnicodeDecodeError),  # names of a damaged archive's entries
+)
+
+
 def read_bytes(path: Path, error: type[MedgroundError] = DataError) -> bytes:
     """Return a file's content, unpacked where it is ``.gz`` or ``.zip``, at most :data:`LARGEST` bytes.
 
@@ -122,7 +128,7 @@ def read_bytes(path: Path, error: type[MedgroundError] = DataError) -> bytes:
         else:
             with path.open("rb") as file:
                 content = file.read(LARGEST + 1)
-    except (OSError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError) as problem:
+    except _UNREADABLE as problem:
         raise error("a file cannot be read", where=path, got=f"{type(problem).__name__}: {problem}") from problem
     if len(content) > LARGEST:
         raise error("a table is larger than any of its kind", where=path, expected=f"{LARGEST:,} bytes")
