@@ -203,5 +203,5 @@ def _why(pairs: Pairs, mask: Mask) -> str:
     """Say why a group has no value: no regions at all, or the commonest reason among its pairs."""
     if not mask.any():
         return "no localised case"
-    reasons = pairs.frame.filter(pl.Series(mask))["reason"].drop_nulls()
+    reasons = pairs.frame["reason"].filter(pl.Series(mask)).drop_nulls()
     return str(reasons.mode().sort()[0]) if len(reasons) else "undefined for every pair"
