@@ -32,8 +32,8 @@ def distances(on: NDArray[np.bool_], scale: float = 1.0) -> Table:
     lengths = np.sqrt(rows.sum(1))
     dots = rows @ rows[0]
     cosine = np.divide(dots, lengths * lengths[0], out=np.zeros(len(rows)), where=lengths * lengths[0] > 0)
-    found: Table = (1 - cosine) * scale
-    return found
+    distances: Table = (1 - cosine) * scale
+    return distances
 
 
 def kernel(distance: Table, width: float) -> Table:

@@ -133,9 +133,9 @@ class Asker:
         self.calls += len(pairs)
         if isinstance(self.model, PairAnswerer):
             given = () if self._batch is None else (self._batch,)
-            found = np.asarray(self.model.pair_logits(images, questions, pairs, *given), np.float64)
+            logits = np.asarray(self.model.pair_logits(images, questions, pairs, *given), np.float64)
             self._told(len(pairs))
-            return found
+            return logits
         parts, batch = [], self._batch or _PAIRS
         for start in range(0, len(pairs), batch):
             chosen = pairs[start : start + batch]

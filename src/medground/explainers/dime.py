@@ -102,8 +102,8 @@ class Dime:
 def _ask_texts(pool: Pool, chosen: list[int], texts: list[str]) -> Table:
     """Return ``(texts, samples, answers)``; equal texts are asked once."""
     unique = sorted(set(texts))
-    found = pool.asker.all_pairs(pool.images[chosen], unique)
-    return found[:, [unique.index(text) for text in texts]].swapaxes(0, 1)
+    logits = pool.asker.all_pairs(pool.images[chosen], unique)
+    return logits[:, [unique.index(text) for text in texts]].swapaxes(0, 1)
 
 
 def _patterns_of_cells(n: int, cells: int, rng: np.random.Generator) -> NDArray[np.bool_]:

@@ -34,14 +34,14 @@ class Emap:
 
     def score(self, pool: Pool) -> Scores:
         """Return percent an example; ``overall`` is their mean."""
-        found = projection_synergy(pool.logits, centred=self.centred, norm=self.norm)
-        defined = found.percent[~np.isnan(found.percent)]
+        synergy = projection_synergy(pool.logits, centred=self.centred, norm=self.norm)
+        defined = synergy.percent[~np.isnan(synergy.percent)]
         return Scores(
-            each=found.percent,
+            each=synergy.percent,
             overall=float(defined.mean()) if defined.size else float("nan"),
             extras={
-                "residual": found.residual,
-                "additive": found.additive,
-                "projected_answer": found.projection.argmax(1),
+                "residual": synergy.residual,
+                "additive": synergy.additive,
+                "projected_answer": synergy.projection.argmax(1),
             },
         )

@@ -35,5 +35,5 @@ class InterShap:
     def score(self, pool: Pool) -> Scores:
         """Return the local share an example, 0..1; ``overall`` is the headline: matrices averaged before the share."""
         shifted = np.exp(pool.logits - pool.logits.max(2, keepdims=True))
-        found = modality_interaction(shifted / shifted.sum(2, keepdims=True), all_pairs=self.all_pairs)
-        return Scores(each=found.local, overall=found.overall, extras={"matrices": found.matrices})
+        interaction = modality_interaction(shifted / shifted.sum(2, keepdims=True), all_pairs=self.all_pairs)
+        return Scores(each=interaction.local, overall=interaction.overall, extras={"matrices": interaction.matrices})

@@ -80,18 +80,18 @@ class MultiShap:
         noise = 0.0
         if self.sampler == "crossed":
             rough, noise = crossed(value, cells, words, self.budget, self.nodes, rng)
-            found = garrote(rough, self.threshold * noise)
+            interactions = garrote(rough, self.threshold * noise)
         else:
-            found = pairwise(value, cells, words, self.draws, rng, shared_ids=self.sampler == "pairs_shared_ids")
+            interactions = pairwise(value, cells, words, self.draws, rng, shared_ids=self.sampler == "pairs_shared_ids")
         return Attribution(
-            image=aggregated(found, 1, self.aggregate).reshape(pool.grid, pool.grid),
-            text=aggregated(found, 0, self.aggregate),
+            image=aggregated(interactions, 1, self.aggregate).reshape(pool.grid, pool.grid),
+            text=aggregated(interactions, 0, self.aggregate),
             target=target,
             calls=pool.asker.calls - spent,
             extras={
-                "interactions": found,
-                "positive_share": float((found > 0).mean()),
-                "mean_abs": float(np.abs(found).mean()),
+                "interactions": interactions,
+                "positive_share": float((interactions > 0).mean()),
+                "mean_abs": float(np.abs(interactions).mean()),
                 "standard_error": noise,
             },
         )
@@ -128,8 +128,8 @@ class MultiShap:
 def aggregated(interactions: Table, axis: int, how: Aggregate) -> Table:
     """Return interactions brought together over one axis."""
     size = np.abs(interactions) if how.endswith("abs") else interactions
-    found: Table = size.sum(axis) if how.startswith("sum") else size.mean(axis)
-    return found
+    joined: Table = size.sum(axis) if how.startswith("sum") else size.mean(axis)
+    return joined
 
 
 def garrote(estimates: Table, level: float) -> Table:
@@ -210,7 +210,7 @@ def pairwise(
     """
     p = cells + words
     each = max(1, draws // (p - 1))
-    found = np.zeros((cells, words))
+    interactions = np.zeros((cells, words))
     for i, j in product(range(cells), range(words)):
         others = [q for q in range(p) if q not in (i, cells + j)]
         on = np.zeros((each * (p - 1), p), bool)
@@ -220,8 +220,8 @@ def pairwise(
             # One set of numbers for both kinds of players: number q is cell q and word q.
             drawn = on[:, : max(cells, words)] | np.pad(on[:, cells:], ((0, 0), (0, max(0, cells - words))))
             on = np.concatenate([drawn[:, :cells], drawn[:, :words]], 1)
-        found[i, j] = _difference(value, on, i, j, cells)
-    return found
+        interactions[i, j] = _difference(value, on, i, j, cells)
+    return interactions
 
 
 def _difference(value: Values, on: NDArray[np.bool_], i: int, j: int, cells: int) -> float:

@@ -98,8 +98,8 @@ def _histogram(
     images: NDArray[np.int64], texts: NDArray[np.int64], answers: NDArray[np.integer], counted: Table
 ) -> Table:
     """Return ``(image clusters, text clusters, answers that occur)`` counts."""
-    said, position = np.unique(answers, return_inverse=True)
-    table = np.zeros((images.max() + 1, texts.max() + 1, len(said)))
+    distinct, position = np.unique(answers, return_inverse=True)
+    table = np.zeros((images.max() + 1, texts.max() + 1, len(distinct)))
     i, j = np.nonzero(counted)
     np.add.at(table, (images[i], texts[j], position.reshape(answers.shape)[i, j]), counted[i, j])
     return table
