@@ -199,6 +199,11 @@ def test_folder_of_another_model_or_none_is_refused(cases_of: Any, tmp_path: Pat
         verify("kad", tmp_path)
 
 
+def test_a_folder_without_cases_proves_nothing(cases_of: Any, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="prove nothing"):
+        verify("medklip", edited(cases_of("medklip"), tmp_path / "cases", []))
+
+
 def test_nothing_in_the_folder_is_executed(cases_of: Any, tmp_path: Path) -> None:
     flag = tmp_path / "ran"
 

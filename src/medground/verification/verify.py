@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from medground.errors import ModelError
+from medground.errors import DataError, ModelError
 from medground.verification.cases import Array, Case, Golden
 
 # Networks that belong to no single model, and the models whose cases may lie beside theirs.
@@ -108,6 +108,10 @@ def verify(model_name: str, cases_dir: Path) -> list[CaseResult]:
             where=cases_dir,
             expected=f"cases of {owner}" if model_name in MODELS else ", ".join(MODELS),
             got=model_name,
+        )
+    if not golden.manifest.get("cases"):
+        raise DataError(
+            "golden cases of which there are none prove nothing", where=cases_dir, expected="a case or more"
         )
     return compared(golden, owner)
 
