@@ -23,7 +23,7 @@ def written(tmp_path: Path, data: object) -> Path:
 
 def test_a_run_file_is_read_with_defaults(tmp_path: Path) -> None:
     run = read_run_file(written(tmp_path, GOOD))
-    assert run.engine.chunk == 64
+    assert run.engine.chunk == "auto"
     assert run.models[0].parameters == {"sigma": 0.2}
 
 

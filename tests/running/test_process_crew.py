@@ -49,7 +49,7 @@ def whole(fake, tmp_path_factory):
 def results(folder):
     names = ("predictions", "readings", "failures.jsonl")
     files = [p for p in folder.rglob("*") if p.is_file() and p.relative_to(folder).parts[0] in names]
-    return {str(p.relative_to(folder)): p.read_bytes() for p in files if p.name != "made_of"}
+    return {str(p.relative_to(folder)): p.read_bytes() for p in files if p.name not in {"made_of", "sums.json"}}
 
 
 def test_two_workers_write_the_bytes_of_the_local_engine_and_one_dies_on_the_way(fake, tmp_path, whole):
