@@ -32,9 +32,6 @@ def contents():
             files.pop(volatile, None)
         for name in [name for name in files if name.endswith("made_of")]:
             del files[name]  # the class of a script is called otherwise than that of a module
-        for name in [name for name in files if name.endswith("sums.json")]:
-            stated = json.loads(files[name])
-            files[name] = json.dumps({file: digest for file, digest in stated.items() if file != "made_of"}).encode()
         manifest = json.loads(files["manifest.json"])
         del manifest["sessions"]
         files["manifest.json"] = json.dumps(manifest).encode()

@@ -240,8 +240,8 @@ class Store(ChunkStore):
         self._remove_summary_files()
         derived = {f"tables/{name}": content for name, content in files.items()}
         derived |= {f"{ITEMS}/{folder_name(name)}.parquet": to_parquet(table) for name, table in summary.items.items()}
-        derived |= {MADE_OF: key.encode()}
-        for name, content in derived.items():
+        # What it was made of names the code that ran: it is no part of the result, and a wrong one has it made anew.
+        for name, content in (derived | {MADE_OF: key.encode()}).items():
             self.put(self._in_reading(name), content)
         self.put(self._in_reading(SUMS), sums_of(derived | {"summary.json": data}))
         self.put(target, data)
