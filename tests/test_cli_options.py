@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from importlib.metadata import version
@@ -12,7 +13,8 @@ import pytest
 
 def medground(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "medground", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
+    env = {name: value for name, value in os.environ.items() if name != "COLUMNS"}  # which would say how wide to fold
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False, env=env)
 
 
 def test_it_says_its_version() -> None:
