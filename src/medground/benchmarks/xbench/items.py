@@ -57,7 +57,10 @@ def pair_items(pairs: Pairs, who: Mapping[str, str]) -> pl.DataFrame:
     """
     if not len(pairs):
         return SCHEMA.to_frame()
-    protocol, frame = pairs.protocol, pairs.frame
+    protocol = pairs.protocol
+    # Rows of an earlier format say less: what they do not say is unknown.
+    absent = [name for name in (*_PLACED, "traits", "map_file", "map_sha256") if name not in pairs.frame.columns]
+    frame = pairs.frame.with_columns(pl.lit(None, pl.String()).alias(name) for name in absent)
     values = grounding_values(pairs)
     columns = {
         "pointing": values["pointing"],
@@ -69,9 +72,7 @@ def pair_items(pairs: Pairs, who: Mapping[str, str]) -> pl.DataFrame:
     }
     measured = pl.DataFrame(columns).with_columns(pl.all().fill_nan(None))
     states = zip(frame["state"], measured["pointing"], strict=True)
-    peaks = [
-        _peak(row, protocol) for row in frame.select("state", "peak_x", "peak_y", "geometry").iter_rows(named=True)
-    ]
+    peaks = [_peak(row, protocol) for row in frame.select(_PLACED).iter_rows(named=True)]
     known = frame.select(name for name in SCHEMA.names() if name in frame.columns and not name.startswith("peak_"))
     whole = known.with_columns(
         *measured,
@@ -80,6 +81,9 @@ def pair_items(pairs: Pairs, who: Mapping[str, str]) -> pl.DataFrame:
         **{name: pl.lit(who[name]) for name in ("model", "dataset")},
     )
     return whole.select(pl.col(name).cast(dtype) for name, dtype in SCHEMA.items())
+
+
+_PLACED = ("state", "peak_x", "peak_y", "geometry")
 
 
 def _outcome(state: str, pointing: float | None) -> str:
