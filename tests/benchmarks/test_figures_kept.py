@@ -1,4 +1,4 @@
-"""Rows of two kept runs give the figures that they gave when they were kept, to the last digit.
+"""Rows of two kept runs give the figures that they gave when they were kept, to nine digits.
 
 ``golden/summaries`` holds, for each benchmark, the rows of a small run, every cell of its summary, and its table for a
 terminal. Where a rule changes on purpose, the cells are written anew; nothing else may move them.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -54,7 +55,13 @@ def test_every_cell_is_what_it_was(golden: Path, name: str, request: pytest.Fixt
     cells = frame(request.getfixturevalue(name).cells)
     got = cells.select(expected.columns)
     assert len(got) == len(expected)
-    assert got.equals(expected.cast(dict(got.schema)), null_equal=True)
+    for column in got.columns:
+        kept = expected[column].cast(got[column].dtype)
+        assert (got[column].is_null() == kept.is_null()).all(), column
+        if got[column].dtype.is_float():  # processors differ in the last digits of a sum
+            np.testing.assert_allclose(got[column].to_numpy(), kept.to_numpy(), rtol=1e-9, atol=1e-12, err_msg=column)
+        else:
+            assert got[column].equals(kept, null_equal=True), column
 
 
 @pytest.mark.parametrize("name", ["xbench", "gridvqa_x"])
