@@ -344,8 +344,8 @@ MUTATIONS = (
     Mutation(
         "an explanation must repeat itself",
         VERDICTS,
-        ', reliability=check["reliability"])',
-        ", reliability=1.0)",
+        'decide_difference(difference, _MASS, rule, reliability=check["reliability"])',
+        "decide_difference(difference, _MASS, rule, reliability=1.0)",
         T_GRID,
     ),
     # The engine and the pictures, as far as they decide numbers.

@@ -114,7 +114,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "my_lab").mkdir()
     (tmp_path / "my_lab/__init__.py").write_text("")
-    (tmp_path / "my_lab/models.py").write_text(
+    modules = [tmp_path / "my_lab/models.py", tmp_path / "my_model.py"]
+    text = (
         "from pathlib import Path\n"
         "from medground.models.baselines.baseline_centre import CentrePrior\n"
         "class OurModel(CentrePrior):\n"
@@ -126,6 +127,9 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "    def masks(self, image): return {}\n"
         "    def fingerprint(self): return 'x'\n"
     )
+    for module in modules:
+        module.write_text(text)
+    sys.modules.pop("my_model", None)
     return tmp_path
 
 
@@ -173,7 +177,7 @@ QUICKER = {
     "--cases 20": "--cases 2",
 }
 """What a page shows -> the same on less data."""
-FILES = {"README.md": "nih.yaml", "getting_started.md": "first.yaml"}
+FILES = {"README.md": "nih.yaml", "getting_started.md": "first.yaml", "tutorial_checkpoint.md": "nih.yaml"}
 """Page -> what its console blocks call the run file that it shows."""
 
 
@@ -219,7 +223,8 @@ def tiny(text: str, place: Path) -> str:
     """Return a run file of a page on tiny data, with weights that nobody has here replaced by a baseline."""
     text = text.replace("/data/nih", str(place / "nih"))
     text = re.sub(r"\{name: (\w+), checkpoint: /weights[^}]*\}", r"{name: baseline_centre, label: \1}", text)
-    text = re.sub(r"\{name: my_lab[^}]*\}", "{name: baseline_random, label: ours}", text)
+    text = re.sub(r"(of: )\{name: my_model:[^}]*\}", r"\1{name: baseline_centre}", text)
+    text = re.sub(r"\{name: my_(lab|model:)[^}]*\}", "{name: baseline_random, label: ours}", text)
     return text.replace("name: xbench", "name: xbench\n  replicates: 20", 1)
 
 

@@ -140,7 +140,7 @@ def test_it_runs_is_killed_resumes_reports_is_judged_again_and_compared(place: P
     lenient = ("--judge", "{name: my_players:Lenient}")
     (again,) = json.loads(medground(place, "compare", "runs/stands-by", *lenient, "--json"))["records"]
     assert (again["difference"], again["p"]) == (0.0, 1.0)
-    page = Path(medground(place, "report", "runs/stands-by", *lenient).strip())
+    page = Path(medground(place, "report", "runs/stands-by", *lenient).splitlines()[0])
     assert page.parent.parent.name == "readings"
     assert "Lenient" in (place / page).read_text()
     assert "medground score" in medground(place, "report", "again/stands-by", *lenient, code=1)

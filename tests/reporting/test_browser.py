@@ -225,7 +225,7 @@ def test_the_map_is_painted_with_the_asked_opacity(opened: Opened) -> None:
     page.keyboard.press("+")
     page.wait_for_timeout(300)
     assert page.evaluate(strongest) == pytest.approx(255 * 0.7, abs=2)
-    picture = page.locator("dialog .stage img")
+    picture = page.locator("dialog .stage img").first
     assert picture.evaluate("image => image.naturalWidth") == 120
 
 

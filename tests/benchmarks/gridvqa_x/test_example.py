@@ -34,8 +34,7 @@ def occlusion(monkeypatch):
 def test_the_page_shows_the_example_as_it_is():
     python = re.search(r"^```python\n# my_explainer\.py\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)[1]
     assert python == (ROOT / "examples" / "my_explainer.py").read_text()
-    shown = re.search(r"^```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)[1]
-    assert shown == EXAMPLE.read_text()
+    assert EXAMPLE.read_text() in re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 
 def test_the_example_explains_what_the_rule_executor_reads(occlusion):

@@ -80,9 +80,9 @@ def run(tmp_path: Path, manifest: Path, name: str, **parameters: Any) -> dict[st
     file = tmp_path / f"{name}.yaml"
     file.write_text(yaml.safe_dump({"name": name, "benchmark": benchmark, "models": MODELS, "engine": engine}))
     folder = run_file(file, out=tmp_path / "runs").folder
-    wanted = [
-        p for p in folder.rglob("*") if p.is_file() and p.name not in {"run.yaml", "manifest.json", "profile.json"}
-    ]
+    # What a summary was made of covers the run file, and the cache that it names.
+    others = {"run.yaml", "manifest.json", "profile.json", "made_of"}
+    wanted = [p for p in folder.rglob("*") if p.is_file() and p.name not in others]
     return {str(p.relative_to(folder)): p.read_bytes() for p in wanted}
 
 
