@@ -1,3 +1,4 @@
+import hashlib
 import json
 
 import numpy as np
@@ -87,7 +88,8 @@ def test_training_learns_and_repeats(tmp_path, monkeypatch):
     recipe = Recipe(steps=40, scenes=6, warm=5)
     card = train("spurious", tmp_path / "a.safetensors", recipe, report=lines.append, scenes_each=1)
     train("spurious", tmp_path / "b.safetensors", recipe, report=lambda _: None, scenes_each=1)
-    assert (tmp_path / "a.safetensors").read_bytes() == (tmp_path / "b.safetensors").read_bytes()
+    one, again = (hashlib.sha256((tmp_path / f"{name}.safetensors").read_bytes()).hexdigest() for name in "ab")
+    assert one == again
     assert json.loads((tmp_path / "a.json").read_text())["agreement"] == card["agreement"]
     assert list(card["agreement"]["pure"]) == ["0.0", "0.25", "0.5", "0.75"]
     losses = [float(line.split("loss ")[1].split(",")[0]) for line in lines if "loss" in line]

@@ -64,8 +64,10 @@ def train(
     Returns:
         The content of the JSON file: recipe, seconds, agreement by data set, share and bucket.
     """
+    import torch
     from safetensors.torch import save_file
 
+    torch.set_num_threads(1)  # sums over several threads differ in their last digits from one training to the next
     started = time.monotonic()
     net = fit(variant, recipe, report)
     card: dict[str, Any] = {
