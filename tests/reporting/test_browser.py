@@ -174,7 +174,7 @@ def test_cases_are_searched_sorted_and_linked(chromium: Any, opened: Opened, rep
     page.locator(".beside select").select_option(label="Corner")
     assert page.locator("dialog figure:visible").count() == 2
     page.keyboard.press("Escape")
-    assert page.evaluate("location.hash") == ""
+    page.wait_for_function("location.hash === ''")
     other = Opened(chromium, report, DESKTOP)
     other.page.goto(report.as_uri() + hash_)
     other.page.reload()
