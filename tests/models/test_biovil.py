@@ -94,11 +94,11 @@ def normed(x: Tensor, w: Mapping[str, Tensor], name: str) -> Tensor:
     )
 
 
-def published_cells(pixels: Tensor, w: Mapping[str, Tensor], variant: str) -> Tensor:
-    """The image file's forward pass, step by step."""
-    p = "encoder.encoder."
+def resnet_stages(pixels: Tensor, w: Mapping[str, Tensor], p: str) -> list[Tensor]:
+    """ResNet-50 on the entries below a prefix: what its four stages give, step by step."""
     x = functional.relu(normed(functional.conv2d(pixels, w[f"{p}conv1.weight"], stride=2, padding=3), w, f"{p}bn1"))
     x = functional.max_pool2d(x, 3, 2, 1)
+    stages = []
     for stage, (blocks, _) in enumerate(STAGES, start=1):
         for block in range(blocks):
             stem, stride = f"{p}layer{stage}.{block}.", 2 if stage > 1 and block == 0 else 1
@@ -107,10 +107,16 @@ def published_cells(pixels: Tensor, w: Mapping[str, Tensor], variant: str) -> Te
             y = functional.conv2d(functional.relu(normed(y, w, f"{stem}bn2")), w[f"{stem}conv3.weight"])
             y = normed(y, w, f"{stem}bn3")
             if block == 0:
-                x = normed(
-                    functional.conv2d(x, w[f"{stem}downsample.0.weight"], stride=stride), w, f"{stem}downsample.1"
-                )
+                down = functional.conv2d(x, w[f"{stem}downsample.0.weight"], stride=stride)
+                x = normed(down, w, f"{stem}downsample.1")
             x = functional.relu(x + y)
+        stages.append(x)
+    return stages
+
+
+def published_cells(pixels: Tensor, w: Mapping[str, Tensor], variant: str) -> Tensor:
+    """The image file's forward pass, step by step."""
+    x = resnet_stages(pixels, w, "encoder.encoder.")[-1]
     if variant == "biovil_t":
         x = functional.conv2d(x, w["encoder.backbone_to_vit.weight"])
         x = torch.cat([x, w["encoder.missing_previous_emb"].repeat(len(x), 1, *x.shape[2:])], 1)

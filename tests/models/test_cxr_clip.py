@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
-from tests.models.test_biovil import STAGES, normed, resnet_entries
+from tests.models.test_biovil import resnet_entries, resnet_stages
 from torch import Tensor
 from torch.nn import functional
 
@@ -46,24 +46,6 @@ def cxr_clip(tmp_path_factory: pytest.TempPathFactory, bert_folder: Path) -> Cal
     )
 
 
-def image_cells(pixels: Tensor, w: dict[str, Tensor]) -> Tensor:
-    p = "image_encoder.resnet."
-    x = functional.relu(normed(functional.conv2d(pixels, w[f"{p}conv1.weight"], stride=2, padding=3), w, f"{p}bn1"))
-    x = functional.max_pool2d(x, 3, 2, 1)
-    for stage, (blocks, _) in enumerate(STAGES, start=1):
-        for block in range(blocks):
-            stem, stride = f"{p}layer{stage}.{block}.", 2 if stage > 1 and block == 0 else 1
-            y = functional.relu(normed(functional.conv2d(x, w[f"{stem}conv1.weight"]), w, f"{stem}bn1"))
-            y = functional.conv2d(y, w[f"{stem}conv2.weight"], stride=stride, padding=1)
-            y = functional.conv2d(functional.relu(normed(y, w, f"{stem}bn2")), w[f"{stem}conv3.weight"])
-            y = normed(y, w, f"{stem}bn3")
-            if block == 0:
-                down = functional.conv2d(x, w[f"{stem}downsample.0.weight"], stride=stride)
-                x = normed(down, w, f"{stem}downsample.1")
-            x = functional.relu(x + y)
-    return x
-
-
 def projected(x: Tensor, w: dict[str, Tensor], side: str) -> Tensor:
     joint = functional.linear(x, w[f"{side}_projection.projection.weight"], w[f"{side}_projection.projection.bias"])
     return joint / joint.norm(dim=-1, keepdim=True)
@@ -85,7 +67,7 @@ def test_probabilities_and_maps_equal_the_published_steps(
     assert isinstance(model, CaptionMatcher)
     prediction = model.predict(pictures, FINDINGS)
     with torch.no_grad():
-        cells = image_cells(model.inputs(pictures)[0], w)
+        cells = resnet_stages(model.inputs(pictures)[0], w, "image_encoder.resnet.")[-1]
         images = projected(cells.mean((2, 3)), w, "image")
         places = projected(cells.permute(0, 2, 3, 1), w, "image")
         for column, finding in enumerate(["effusion", "nodule"]):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
-from tests.models.test_biovil import STAGES, normed, resnet_entries
+from tests.models.test_biovil import resnet_entries, resnet_stages
 from torch import Tensor
 from torch.nn import functional
 
@@ -50,23 +50,8 @@ def gloria(tmp_path_factory: pytest.TempPathFactory, bert_folder: Path) -> Calla
 
 def image_side(pixels: Tensor, w: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
     """Vectors (N, 768) and cells (N, 768, 19, 19)."""
-    p = "img_encoder.model."
-    x = functional.interpolate(pixels, (299, 299), mode="bilinear", align_corners=True)
-    x = functional.relu(normed(functional.conv2d(x, w[f"{p}conv1.weight"], stride=2, padding=3), w, f"{p}bn1"))
-    x = functional.max_pool2d(x, 3, 2, 1)
-    local = x
-    for stage, (blocks, _) in enumerate(STAGES, start=1):
-        for block in range(blocks):
-            stem, stride = f"{p}layer{stage}.{block}.", 2 if stage > 1 and block == 0 else 1
-            y = functional.relu(normed(functional.conv2d(x, w[f"{stem}conv1.weight"]), w, f"{stem}bn1"))
-            y = functional.conv2d(y, w[f"{stem}conv2.weight"], stride=stride, padding=1)
-            y = functional.conv2d(functional.relu(normed(y, w, f"{stem}bn2")), w[f"{stem}conv3.weight"])
-            y = normed(y, w, f"{stem}bn3")
-            if block == 0:
-                down = functional.conv2d(x, w[f"{stem}downsample.0.weight"], stride=stride)
-                x = normed(down, w, f"{stem}downsample.1")
-            x = functional.relu(x + y)
-        local = x if stage == 3 else local
+    enlarged = functional.interpolate(pixels, (299, 299), mode="bilinear", align_corners=True)
+    *_, local, x = resnet_stages(enlarged, w, "img_encoder.model.")
     vectors = functional.linear(
         x.mean((2, 3)), w["img_encoder.global_embedder.weight"], w["img_encoder.global_embedder.bias"]
     )
